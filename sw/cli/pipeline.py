@@ -241,7 +241,7 @@ def predicted(
 ) -> "Scheme":
     """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
-    from sw.cost.predict import predict
+    from sw.cost.predict import predict_rows
     from sw.cost.stationary import predict_stationary
     from sw.formats.canonical import canonical
     from sw.scheme.terms import NATURAL, WEIGHT_STATIONARY
@@ -252,7 +252,7 @@ def predicted(
     a = operands["A"].matrix if planned.row_order is None else canonical(operands["A"].matrix)[planned.row_order]
     workload = Workload(a, operands["B"].matrix, lanes=design.lanes, seed=seed)
     if design.pe.dataflow == "gustavson":
-        prediction = predict(workload, design, replace(scheme, row_order=NATURAL), planned)
+        prediction = predict_rows(workload, design, replace(scheme, row_order=NATURAL), planned)
     elif design.pe.dataflow == WEIGHT_STATIONARY:
         prediction = predict_stationary(workload, design, scheme)
     else:

@@ -18,12 +18,12 @@ from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
+from sw.timing.assembly import assembly_jobs
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
-from .assembly import assembly_jobs
 from .clock import Clock, Mark
 from .converted_a import ConvertedA
 from .kept_a import KeptA
@@ -44,6 +44,7 @@ __all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "require_rows", "run_model"]
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
     "macs",
+    "merged",
     "jobs",
     "leaves",
     "tiles_total",
@@ -409,6 +410,7 @@ def _engine_result(run: Run, walk: TileWalk) -> EngineResult:
         counters={
             "cycles": run.clock.cycles,
             "macs": counted["products"],
+            "merged": counted["merged"],
             "jobs": counted["jobs"],
             "leaves": counted["leaves"],
             "tiles_total": walk.visited,

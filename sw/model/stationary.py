@@ -27,8 +27,9 @@ from sw.timing.constants import (
     TILE_LATENCIES,
 )
 from sw.timing.hardware import READ_FIBERS
+from sw.timing.record_beats import fetched_lines
 
-from .kernels import TOTALS, boundaries, fetched_lines
+from .kernels import TOTALS, boundaries
 from .loaded_b import LoadedB
 from .machine import Run
 from .rows_of_c import RowsOfC, rows_of

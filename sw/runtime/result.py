@@ -18,6 +18,7 @@ from sw.plan.records import tensor_formats
 from sw.scheme.terms import INNER, WEIGHT_STATIONARY
 
 from .conversion import ACCELERATED, StoredTensor
+from .energy import run_energy
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -289,6 +290,7 @@ def result_record(
         "bound": max(limits, key=lambda name: limits[name]) if traffic else None,
         "pe_utilization": _share(macs, cycles * macs_per_cycle(design) if cycles else None),
         "dram_bytes": traffic,
+        "energy_pJ": run_energy(design, engine_result, scheme, product.structural.nnz, stored),
         "memory_formats": _described(stored),
         "useful_bytes": useful,
         "least_reads_b": least_reads,

@@ -44,6 +44,7 @@ __all__ = [
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
     "ROWS_CYCLES",
+    "SCAN_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
     "SPAN",
@@ -95,6 +96,8 @@ SETTLE_CYCLES = 10
 AHEAD_LINES = 200
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
 CHUNK_CYCLES = 8
+# More cycles for a row of A that is cut along k: one at each chunk's end.
+SCAN_CYCLES = 2
 
 # A job ----------------------------------------------------------------------------------------------------------------
 # Of a request of lines in the memory engine, beside the memory's latency: there and back.

@@ -31,14 +31,18 @@ HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v", "probes.py", "parts.py", 
 LIBRARY = "simulation.so"
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp", "verilated_dpi.cpp")
 TRACING = ("verilated_vcd_c.cpp",)
-# Statements in one C++ file: small enough that the files compile side by side, large enough to be worth a process.
+# Statements in one C++ file: small enough that the files can be shared out evenly.
 SPLIT = 12000
+# Bytes of C++ that one compiler reads at most: what that takes of memory grows with them.
+UNIT_BYTES = 8 << 20
 # One way of writing each construct is enough for a simulation: what Amaranth emits is not written for people's eyes.
 QUIET = ("-Wno-fatal", "-Wno-lint", "-Wno-style")
 # Never read before written: the design resets what matters, and the tests poison memory.
 SPEED = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--no-timing")
 # The C++ compiler's level for what runs once a cycle for each instance of a module.
 OFTEN = "-O2"
+# Of g++: what it asks about memory grows with the square of Verilator's functions, takes half of its time, and finds nothing.
+FEW_QUESTIONS = ("-fno-tree-dse", "--param=sccvn-max-alias-queries-per-access=20")
 COMPILER = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-march=native", "-w")
 
 Report = Callable[[str], None]
@@ -105,7 +109,17 @@ def build(
     common = (*SPEED, *QUIET, *tracing, "--output-split", str(SPLIT))
     options = (*common, "--top-module", "shell", f"-DDESIGN={top}", f"-GDATA={data_bits}")
     texts = {name: (HERE / name).read_text(encoding="utf-8") for name in HARNESS}
-    identity = [*options, *COMPILER, optimize, OFTEN, str(data_bits), str(repeated), _versions(tool, cxx), _machine()]
+    identity = [
+        *options,
+        *COMPILER,
+        *FEW_QUESTIONS,
+        optimize,
+        OFTEN,
+        str(data_bits),
+        str(repeated),
+        _versions(tool, cxx),
+        _machine(),
+    ]
     key = _hash([*identity, *(part for item in sorted({**sources, **texts}.items()) for part in item)])
 
     def make(root: Path) -> Path:
@@ -176,42 +190,58 @@ def _compile(
     ]
     flags += ["-DVERILATOR=1", "-DVM_SC=0", f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
     flags += ["-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0", "-DVM_COVERAGE=0"]
-    jobs = [(path, _level(path, optimize)) for part in ("obj", "part") for path in (scratch / part).glob("*.cpp")]
-    jobs.append((HERE / "harness.cpp", optimize))
+    flags += [] if Path(cxx).name.startswith("clang") else FEW_QUESTIONS
+    files = [(path, _level(path, optimize)) for part in ("obj", "part") for path in (scratch / part).glob("*.cpp")]
+    files.append((HERE / "harness.cpp", optimize))
     runtime = _runtime(cxx, include, (*RUNTIME, *(TRACING if trace else ())), report, root)
-    # The largest first, so that no processor ends up alone with one.
-    jobs.sort(key=lambda job: -job[0].stat().st_size)
+    jobs = _units(scratch, files, _processors())
     done = 0
 
     def compile_one(job: tuple[Path, str]) -> str:
         nonlocal done
         source, level = job
-        to = f"obj/{source.stem}.o"
-        _run(scratch, [cxx, *flags, level, "-c", str(source), "-o", to], BuildError)
+        to = f"{source.stem}.o"
+        _run(scratch, [cxx, *flags, level, "-c", source.name, "-o", to], BuildError)
         done += 1
         report(f"compiling C++ ({done} of {len(jobs)})")
         return to
 
     report(f"compiling C++ (0 of {len(jobs)})")
-    with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
-        list(pool.map(lambda job: _read_once(scratch, job[0], job[1], [cxx, *flags]), _headers(jobs)))
+    with ThreadPoolExecutor(max_workers=_processors()) as pool:
         objects = list(pool.map(compile_one, jobs))
     _run(scratch, [cxx, "-shared", "-Wl,-Bsymbolic", *objects, *runtime, "-pthread", "-o", LIBRARY], BuildError)
+    for job, _ in jobs:
+        job.unlink()
+        job.with_suffix(".o").unlink()
 
 
-def _headers(jobs: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
-    """The header that all files of a folder begin with, for each level that they are compiled with."""
-    found = {(header, level) for path, level in jobs for header in path.parent.glob("V*__pch.h")}
-    return sorted(found)
+def _processors() -> int:
+    return max(1, len(os.sched_getaffinity(0)))
 
 
-def _read_once(scratch: Path, header: Path, level: str, command: Sequence[str]) -> None:
-    """Compiles a header where g++ then finds it: Verilator's take longer than most files. clang++ would not look for it."""
-    if Path(command[0]).name.startswith("clang"):
-        return
-    folder = header.with_name(f"{header.name}.gch")
-    folder.mkdir(exist_ok=True)
-    _run(scratch, [*command, level, "-x", "c++-header", str(header), "-o", str(folder / level)], BuildError)
+def _units(scratch: Path, files: Iterable[tuple[Path, str]], processors: int) -> list[tuple[Path, str]]:
+    """Files that include the others, each with its level, the longest to compile first.
+
+    The headers take longer to read than most files. So there are as few units as keep every processor busy. Files of two
+    models, or with two levels, share none.
+    """
+    alike: dict[tuple[str, str], list[Path]] = {}
+    for path, level in files:
+        alike.setdefault(("part" if path.parent.name == "part" else "obj", level), []).append(path)
+    units: list[tuple[int, Path, str]] = []
+    for (model, level), paths in sorted(alike.items()):
+        sizes = {path: path.stat().st_size for path in paths}
+        count = max(-(-sum(sizes.values()) // UNIT_BYTES), 1 if level == "-O0" else processors)
+        shares: list[list[Path]] = [[] for _ in range(min(len(paths), count))]
+        # The largest first, each to the share that has least so far.
+        for path in sorted(paths, key=lambda path: (-sizes[path], path.name)):
+            min(shares, key=lambda share: sum(map(sizes.__getitem__, share))).append(path)
+        for number, share in enumerate(shares):
+            unit = scratch / f"{model}{level}_{number}.cpp"
+            lines = [f'#include "{path if path.parent == HERE else path.relative_to(scratch)}"\n' for path in share]
+            unit.write_text("".join(lines), encoding="utf-8")
+            units.append((sum(map(sizes.__getitem__, share)) * (1 if level == "-O0" else 4), unit, level))
+    return [(unit, level) for _, unit, level in sorted(units, reverse=True)]
 
 
 def _runtime(cxx: str, include: Path, names: tuple[str, ...], report: Report, root: Path | None = None) -> list[str]:
@@ -228,9 +258,10 @@ def _runtime(cxx: str, include: Path, names: tuple[str, ...], report: Report, ro
         scratch = folder.with_name(f"{folder.name}.{os.getpid()}.{secrets.token_hex(3)}")
         scratch.mkdir(parents=True)
         try:
-            for source in names:
-                report(f"compiling {source}")
-                _run(scratch, [cxx, *flags, "-c", str(include / source), "-o", f"{Path(source).stem}.o"], BuildError)
+            report("compiling Verilator's own C++")
+            commands = [[cxx, *flags, "-c", str(include / name), "-o", f"{Path(name).stem}.o"] for name in names]
+            with ThreadPoolExecutor(max_workers=_processors()) as pool:
+                list(pool.map(lambda command: _run(scratch, command, BuildError), commands))
             try:
                 scratch.rename(folder)
             except OSError:
