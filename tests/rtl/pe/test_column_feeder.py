@@ -86,7 +86,7 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
                 [(k, rng.getrandbits(32)) for k in sorted(rng.sample(range(60), rng.choice([0, 1, MOST, 11])))]
                 for _ in range(count)
             ]
-            wanted.clear(), places.clear(), asked.clear(), read.clear()  # noqa: B018
+            wanted.clear(), places.clear(), asked.clear(), read.clear()
             for name, value in (("columns", count), ("begin_j", BEGIN_J), ("begin_k", BEGIN_K), ("start", 1)):
                 ctx.set(getattr(dut, name), value)
             await ctx.tick()
