@@ -30,7 +30,7 @@ CHANGES = {
     "int8": ["pe.value=int8", "pe.overflow=saturate", "pe.vector=1", "pe.count=1", "pe.buffer_entries=4"],
 }
 # Of the cycles of the hardware.
-CYCLES_OFF = 0.25
+CYCLES_OFF = 0.15
 
 
 @pytest.fixture(scope="module", params=CHANGES)
