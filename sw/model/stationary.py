@@ -98,7 +98,7 @@ class _StationaryRun(Run):
         a_comes = not tile.carry and not (keeps_a and self.kept_a.place == (tile.i, tile.k, tile.size_k))
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
         before = self.clock.mark()
-        beside = self._load_columns(tile)
+        load_of_b = self._load_columns(tile)
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
         first, last = rows_of(tile)
@@ -115,7 +115,7 @@ class _StationaryRun(Run):
         on_bus = int(np.maximum(end - begin, 1).sum()) + waiting
         leaving = int(np.maximum(np.minimum(products, tile.size_j) + partial, 1).sum())
         # B comes while A's first nonzeros are on their way, which wait for all of it.
-        loading += int(beside * self.pace.beat)
+        loading += int(load_of_b * self.pace.beat)
         if not tile.whole_k:  # where segments begin is read before them
             loading += self.pace.latency + SCAN_CYCLES
         self._add_cycles(load_beats, self.clock.moved(before), max(on_bus, leaving, asking) + loading)
