@@ -39,6 +39,12 @@ class Result:
             return int(found["total"] if "total" in found else found["read"] + found["write"])
         return found
 
+    @property
+    def energy_pJ(self) -> dict[str, float] | None:
+        """Picojoules by component, and their ``total``; None where nothing is counted."""
+        found = self.record.get("energy_pJ")
+        return None if found is None else dict(found)
+
     @functools.cached_property
     def C(self) -> Any:
         """The product as SciPy's ``csr_array`` in the design's value type, without zeros; None where nothing is multiplied."""
@@ -98,6 +104,11 @@ class Comparison(Mapping[str, Result]):
     def dram_bytes(self) -> dict[str, int | None]:
         """Bytes of DRAM traffic by tiling."""
         return {name: result.dram_bytes for name, result in self.items()}
+
+    @property
+    def energy_pJ(self) -> dict[str, dict[str, float] | None]:
+        """Picojoules by tiling, by component."""
+        return {name: result.energy_pJ for name, result in self.items()}
 
     @property
     def C(self) -> None:

@@ -42,13 +42,15 @@ MOST_SCRATCH_SLOTS = 32
 TIERS = ("rtl", "model", "golden")
 # As in ``rtl.types``.
 LONG_LEAVES = 4
-GUSTAVSON = "gustavson"
-DATAFLOWS = (GUSTAVSON, "outer", "inner")
+GUSTAVSON, WEIGHT_STATIONARY = "gustavson", "weight_stationary"
+DATAFLOWS = (GUSTAVSON, "outer", "inner", WEIGHT_STATIONARY)
+# Dataflows that have hardware.
+BUILT = (GUSTAVSON, WEIGHT_STATIONARY)
+# What only weight-stationary PEs have.
+STATIONARY_FIELDS = ("vector", "buffer_entries", "acf_a")
 
 # A field, its value, and what it must be.
 Complaint = tuple[str, object, str]
-
-_NO_DATAFLOW = "no tier runs this intra-tile dataflow in this version"
 
 
 class DesignError(Exception):
@@ -71,10 +73,11 @@ class Pe(_Section):
 
     dataflow: intra-tile dataflow. count: how many. merge_radix: leaves that one job merges. value: value type.
     leaf_lines: lines of prefetch for each leaf. queue_lines: lines of each PE's output queue. overflow: what integers
-    do beyond their range. subnormals: whether floating point has them.
+    do beyond their range. subnormals: whether floating point has them. vector: MACs of a weight-stationary PE.
+    buffer_entries: of its buffer, a coordinate or a value each. acf_a: A's format on the bus of these PEs.
     """
 
-    dataflow: Annotated[str, choice(*DATAFLOWS, later={"weight_stationary": _NO_DATAFLOW})]
+    dataflow: Annotated[str, choice(*DATAFLOWS)]
     count: Annotated[int, integer(1, 256)]
     merge_radix: Annotated[int, power_of_two(2, 256)]
     value: Annotated[str, choice("int8", "int16", "int32", "bf16", "fp32")]
@@ -82,6 +85,9 @@ class Pe(_Section):
     queue_lines: Annotated[int, integer(1, 8192)]
     overflow: Annotated[str, choice("wrap", "saturate")] = "wrap"
     subnormals: Annotated[str, choice("keep", "flush")] = "keep"
+    vector: Annotated[int, power_of_two(1, 32)] = 4
+    buffer_entries: Annotated[int, integer(4, 1024)] = 128
+    acf_a: Annotated[str, choice("csr", "coo")] = "csr"
 
     @property
     def arithmetic(self) -> str:
@@ -246,10 +252,10 @@ class Design(_Section):
     @model_validator(mode="before")
     @classmethod
     def _tiers_of_the_dataflow(cls, content: Any) -> Any:
-        """Only Gustavson's dataflow has hardware: without ``tiers``, designs of other dataflows run in all tiers but ``rtl``."""
+        """Without ``tiers``, designs of dataflows without hardware run in all tiers but ``rtl``."""
         if isinstance(content, dict) and "tiers" not in content:
             pe = content.get("pe")
-            if isinstance(pe, dict) and pe.get("dataflow") in DATAFLOWS and pe["dataflow"] != GUSTAVSON:
+            if isinstance(pe, dict) and pe.get("dataflow") in DATAFLOWS and pe["dataflow"] not in BUILT:
                 return {**content, "tiers": TIERS[1:]}
         return content
 
@@ -269,6 +275,19 @@ class Design(_Section):
             yield "pe.subnormals", self.pe.subnormals, f"'keep' where pe.value is {self.pe.value}: it has none"
         if self.packed and self.pe.dataflow != GUSTAVSON:
             yield "memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}"
+        stationary = self.pe.dataflow == WEIGHT_STATIONARY
+        if self.pe.buffer_entries % 2:
+            yield "pe.buffer_entries", self.pe.buffer_entries, "even: a coordinate and a value lie side by side"
+        for name in STATIONARY_FIELDS:
+            if not stationary and (value := getattr(self.pe, name)) != Pe.model_fields[name].default:
+                allowed = f"left out: only {WEIGHT_STATIONARY} has it, and pe.dataflow is {self.pe.dataflow}"
+                yield f"pe.{name}", value, allowed
+        if stationary and self.tuning.dynamic:
+            yield (
+                "tuning.dynamic",
+                True,
+                f"false where pe.dataflow is {WEIGHT_STATIONARY}: its tiles are as wide as its PEs",
+            )
         if self.memory.converts_a and not self.packed:
             yield "memory.converts_a", True, "false where memory.records is plain"
 
@@ -300,8 +319,8 @@ class Design(_Section):
         if not self.tiers or len(set(self.tiers)) != len(self.tiers):
             yield "tiers", list(self.tiers), "one or more different names"
         # What the hardware of this version lacks.
-        if "rtl" in self.tiers and self.pe.dataflow != GUSTAVSON:
-            allowed = f"'{GUSTAVSON}' where tiers has 'rtl': the others have no hardware"
+        if "rtl" in self.tiers and self.pe.dataflow not in BUILT:
+            allowed = f"one of {', '.join(map(repr, BUILT))} where tiers has 'rtl': the others have no hardware"
             yield "pe.dataflow", self.pe.dataflow, allowed
 
 

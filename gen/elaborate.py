@@ -1,11 +1,13 @@
 """Design to hardware: accelerator and converter as Amaranth components."""
 
 from collections.abc import Callable
+from functools import partial
 
 from rtl.accelerator import Accelerator
 from rtl.converter import Converter
 from rtl.engine.gustavson import GustavsonEngine
 from rtl.engine.signature import Engine
+from rtl.engine.weight_stationary import WeightStationaryEngine
 
 from . import parameters
 from .design import Design, DesignError
@@ -13,13 +15,17 @@ from .design import Design, DesignError
 __all__ = ["ENGINES", "accelerator", "converter"]
 
 # The intra-tile engine of each dataflow that has hardware.
-ENGINES: dict[str, Callable[..., Engine]] = {"gustavson": GustavsonEngine}
+ENGINES: dict[str, Callable[..., Engine]] = {
+    "gustavson": GustavsonEngine,
+    "weight_stationary": WeightStationaryEngine,
+}
 
 
 def accelerator(design: Design) -> Accelerator:
     """The accelerator of a design, not yet elaborated. Raises DesignError for a design without hardware."""
     given = parameters.accelerator(design)
-    return Accelerator(tile_engine=ENGINES[design.pe.dataflow], **given)
+    make = partial(ENGINES[design.pe.dataflow], **parameters.tile_engine(design))
+    return Accelerator(tile_engine=make, **given)
 
 
 def converter(design: Design) -> Converter:

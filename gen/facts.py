@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 
 from rtl import types
-from rtl.accessor import chunk_peeker, segment_placement
+from rtl.accessor import chunk_peeker, nonzero_reader, segment_placement
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
 from rtl.pe import gustavson
@@ -47,6 +47,11 @@ def hardware_facts() -> str:
             LineRange.latency + 1 + reader.latency,
             "Cycles of a reader of packed records, from a request to memory's and from a beat to its line",
             "rtl.mint.reader.record_reader",
+        ),
+        "READ_FIBERS": (
+            nonzero_reader.FIBERS,
+            "Fibers that a weight-stationary design reads at a time",
+            "rtl.accessor.nonzero_reader",
         ),
         "REMEMBERED_SEGMENTS": (
             segment_placement.REMEMBERED_SEGMENTS,

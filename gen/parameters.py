@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .design import Design, DesignError
+from .design import WEIGHT_STATIONARY, Design, DesignError
 
-__all__ = ["accelerator", "converter"]
+__all__ = ["accelerator", "converter", "tile_engine"]
 
 
 def accelerator(design: Design) -> dict[str, Any]:
@@ -32,6 +32,13 @@ def accelerator(design: Design) -> dict[str, Any]:
         "conversion_form": design.converter.prefix_sum if design.memory.converts_a else "",
         "asynchronous_reset": design.clock.asynchronous_reset,
     }
+
+
+def tile_engine(design: Design) -> dict[str, Any]:
+    """Of the intra-tile engine, beside those that every engine has."""
+    if design.pe.dataflow != WEIGHT_STATIONARY:
+        return {}
+    return {"vector": design.pe.vector, "entries": design.pe.buffer_entries, "acf": design.pe.acf_a}
 
 
 def converter(design: Design) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .regs.axi_lite import Axi4LiteSignature, RegisterFile
 from .regs.counters import CounterBank
-from .regs.map import ADDRESS_BITS, REGISTERS, built_counters, value_code
+from .regs.map import ADDRESS_BITS, REGISTERS, value_code
 from .reset_control import ResetControl
 
 __all__ = ["Accelerator"]
@@ -168,7 +168,7 @@ class Accelerator(Block):
         )
         m.submodules.reset_control = reset = ResetControl()
         widths = {name.upper(): len(Value.cast(machine.events[name])) for name in machine.steps}
-        m.submodules.counter_bank = counters = CounterBank(increments=widths, counters=built_counters(converts_a))
+        m.submodules.counter_bank = counters = CounterBank(increments=widths)
         for block in (registers, reset, counters):
             block.domain = "registers"
         m.submodules.machine = machine

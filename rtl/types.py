@@ -23,6 +23,8 @@ __all__ = [
     "collected_word",
     "fetch_request",
     "fetch_response",
+    "fiber_nonzero",
+    "fiber_place",
     "fiber_word",
     "leaf",
     "leaf_item",
@@ -125,6 +127,23 @@ def selection() -> data.StructLayout:
 def leaf_item(address_width: int) -> data.StructLayout:
     """A leaf of a row; ``present = 0`` where the fiber is empty or the row has none. ``leaf.last`` ends the row."""
     return data.StructLayout({"present": 1, "leaf": leaf(address_width)})
+
+
+def fiber_place(address_width: int) -> data.StructLayout:
+    """Where a fiber of ``length`` nonzeros is: ``position`` counts from byte address 0 of memory, or from SRAM line 0.
+
+    ``closes``: it is the last one of a row.
+    """
+    return data.StructLayout(
+        {"in_memory": 1, "closes": 1, "position": position_width(address_width), "length": POSITION_WIDTH}
+    )
+
+
+def fiber_nonzero() -> data.StructLayout:
+    """A nonzero of a fiber. ``last`` ends the fiber, ``closes`` its row; ``present = 0``: the fiber is empty."""
+    return data.StructLayout(
+        {"coordinate": COORDINATE_WIDTH, "value": VALUE_WIDTH, "present": 1, "last": 1, "closes": 1}
+    )
 
 
 def pair() -> data.StructLayout:

@@ -273,11 +273,11 @@ def test_the_arrays_of_a_format_are_given():
 
 def test_what_an_engine_has_not_is_none():
     golden = fiberloom.run("A.mtx", **SMALL, engine="golden")
-    assert golden.cycles is None and golden.dram_bytes is None and golden.C is not None
+    assert golden.cycles is None and golden.dram_bytes is golden.energy_pJ is None and golden.C is not None
     scheme = fiberloom.schedule("A.mtx", **SMALL)
     assert scheme.C is None and scheme.cycles > 0 and scheme.dram_bytes == scheme.record["dram_bytes"]
     compared = fiberloom.compare("A.mtx", **SMALL, engine="golden", tiling="uniform")
-    assert compared.C is None and compared.cycles == compared.dram_bytes == {"uniform": None}
+    assert compared.C is None and compared.cycles == compared.dram_bytes == compared.energy_pJ == {"uniform": None}
 
 
 def test_a_comparison_has_a_result_for_each_tiling():
@@ -286,6 +286,7 @@ def test_a_comparison_has_a_result_for_each_tiling():
     alone = fiberloom.run("A.mtx", **SMALL, engine="model", tiling="hyte")
     assert compared["hyte"].cycles == compared.cycles["hyte"] == alone.cycles
     assert compared.dram_bytes["hyte"] == alone.dram_bytes
+    assert compared.energy_pJ["hyte"] == alone.energy_pJ == alone.record["energy_pJ"] is not None
 
 
 def test_a_tiling_that_fails_is_a_warning_and_stops_nothing(capsys):
@@ -453,6 +454,7 @@ def test_frames_have_the_record():
     result = fiberloom.run("A.mtx", **SMALL, engine="model")
     (row,) = result.to_frame().to_dict("records")
     assert row["cycles"] == result.cycles and row["dram_bytes.total"] == result.dram_bytes
+    assert row["energy_pJ.total"] == result.energy_pJ["total"]
     compared = fiberloom.compare("A.mtx", **SMALL, tiling="uniform,hyte", out="o")
     frame = compared.to_frame()
     head = Path("o/table.csv").read_text().splitlines()[0].split(",")

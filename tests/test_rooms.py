@@ -22,7 +22,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
-    ("folders", "names", "notes", "plugins", "sources"),
+    ("energy", "folders", "names", "notes", "plugins", "sources"),
     ("cache", "jit", "formats"),
     ("timing", "engine_result"),
     ("operands", "golden", "stats"),
@@ -46,14 +46,15 @@ ANALYTIC_ROWS = (
     ("hardware",),
     ("spec",),
     ("analysis",),
-    ("explain", "result", "search"),
+    ("explain", "result", "search", "design_operands", "design_spec"),
+    ("design_comparison",),
 )
 # Numba by way of `sw.jit`, which goes on where nothing can be kept.
 DATA_LIBRARIES = {"numpy", "scipy"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
 SW_LIBRARIES = {
     "jit": {"numba"},
-    "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
+    "operands": {"google", "h5py", "networkx", "onnx", "pooch", "pyamg", "requests", "safetensors"},
     "report": {"jinja2", "pyarrow"},
     "analytic": {"jinja2", "pydantic", "yaml"},
     "cli": {"distributed", "numba", "typer", "rich"},

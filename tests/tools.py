@@ -94,6 +94,11 @@ TOOLS = {
     ),
     "compiler": Tool("a C compiler", "sudo apt-get install gcc", compiler),
     "pandas": Tool("pandas", "make setup", lambda: find_spec("pandas") is not None),
+    "pruned": Tool(
+        "onnx and safetensors",
+        "pip install 'fiberloom[pruned]'",
+        lambda: all(find_spec(name) is not None for name in ("ml_dtypes", "onnx", "safetensors")),
+    ),
     "sparse": Tool("pydata/sparse", "make setup", lambda: find_spec("sparse") is not None),
 }
 

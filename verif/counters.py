@@ -80,6 +80,7 @@ TRUTHS: Mapping[str, str] = {
     "stall_load": _STALL,
     "phase_next_tile": _MONITOR,
     "stall_conversion": _STALL,
+    "merged": f"{_MONITOR}; {_MODEL}",
 }
 
 

@@ -87,7 +87,7 @@ class GustavsonEngine(Engine):
             # Lines of packed records are not beats: their readers count.
             *(() if self.packed else ("read_b_data", "read_c_data")),
         )
-        of_pes = ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")
+        of_pes = ("macs", "merged", "pe_busy", "pe_stall_input", "pe_stall_output")
         lines = self.line_address_width + 1
         return {
             **dict.fromkeys(single, 1),
@@ -171,6 +171,7 @@ class GustavsonEngine(Engine):
         m.d.comb += [self.active[name].eq(value) for name, value in shown.items()]
         counted = {
             "macs": popcount([pe.event_mac for pe in pes]),
+            "merged": popcount([pe.event_merged for pe in pes]),
             "jobs": dispatcher.event_job,
             "rows": dispatcher.event_row,
             "leaves": dispatcher.event_leaf,

@@ -222,6 +222,11 @@ class Engine(Unit):
         raise TypeError(f"{type(self).__name__} does not say how many ports of the SRAM it reads from")
 
     @property
+    def most_columns(self) -> int:
+        """Columns of C that a tile may have; 0: any number."""
+        return 0
+
+    @property
     def carries(self) -> int:
         """Sequences of requests for records that share beats (:func:`rtl.types.record_request`)."""
         return 1

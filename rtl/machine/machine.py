@@ -16,7 +16,7 @@ from ..lib.block import Block, digest
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..memory.axi4 import Axi4Signature
-from ..regs.map import built_counters
+from ..regs.counter_list import COUNTERS
 from ..storage import line_bytes
 from ..tiling.run_monitor import RunMonitor
 from ..tiling.scheme_check import SchemeCheck
@@ -124,6 +124,7 @@ class Machine(Block):
             tuning=self.tuning,
             b_fibers=b_fibers,
             packed=tile_engine.packed,
+            most_columns=tile_engine.most_columns,
         )
         self.control = TileControl(check=check, address_width=aw, line_address_width=law)
         self.gate = SelectionGate(named=b_fibers == "k")
@@ -179,7 +180,7 @@ class Machine(Block):
         control, gate, a, b = self.control, self.gate, self.a, self.b
         said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram, *self.converters)]
         together = run_events(control, gate, a, b, self.tile_engine, self.line_beats)
-        return sums(built_counters(bool(self.converters)), [*said, *together, *self.clients.beats(control.assembling)])
+        return sums(COUNTERS, [*said, *together, *self.clients.beats(control.assembling)])
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -71,7 +71,9 @@ class TileControl(Unit):
         self.tuning = check.tuning
         self.address_width = address_width
         self.line_address_width = line_address_width
-        self.controller = TilingController(tuning=self.tuning, lanes=lanes, address_width=address_width)
+        self.controller = TilingController(
+            tuning=self.tuning, lanes=lanes, address_width=address_width, b_fibers=check.b_fibers
+        )
         self.steps = {**self.run_control.events(), **self.controller.events()}
         members = self.run_control.signature.members
         tuned = {

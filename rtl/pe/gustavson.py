@@ -71,8 +71,8 @@ class GustavsonPe(Block):
         The jobs' fibers, in job order; an empty one is one word with ``count = 0``.
     busy : Out(1)
         From the cycle after a job's first leaf to its last word.
-    event_mac, event_stall_input, event_stall_output : Out(1)
-        A scaled product was issued; the merge waits for data; the output queue is full.
+    event_mac, event_merged, event_stall_input, event_stall_output : Out(1)
+        A scaled product was issued; a nonzero left the merge; the merge waits for data; the output queue is full.
 
     Timing
     ------
@@ -121,6 +121,7 @@ class GustavsonPe(Block):
                 "fiber": Out(stream.Signature(fiber_word(lanes))),
                 "busy": Out(1),
                 "event_mac": Out(1),
+                "event_merged": Out(1),
                 "event_stall_input": Out(1),
                 "event_stall_output": Out(1),
             }
@@ -188,6 +189,7 @@ class GustavsonPe(Block):
             scaler.advance.eq(packer.advance),
             combiners.advance.eq(packer.advance),
             self.event_mac.eq(scaler.event_mac),
+            self.event_merged.eq(intake.merged),
             self.event_stall_input.eq(tree.starved),
             self.event_stall_output.eq(~packer.advance),
         ]

@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block, digest
 from ..lib.onehot import onehot_select
-from .map import IDENTITY, VERSION, built_counters, built_registers
+from .counter_list import COUNTERS
+from .map import IDENTITY, VERSION, built_registers
 from .register import ADDRESS_BITS, Register, Role
 from .signature import DESIGN_PARAMETERS, Axi4LiteSignature, configuration_layout, result_layout
 
@@ -269,7 +270,7 @@ class RegisterFile(RegisterBank):
         for name, value in parameters.items():
             if not isinstance(value, int) or not 0 <= value < 1 << 32:
                 raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
-        constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(built_counters(converts_a)), **parameters}
+        constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
         super().__init__(registers=built_registers(converts_a), address_width=address_width, constants=constants)
 
 

@@ -4,7 +4,7 @@ Pure Python. A register is 32 bits, or 64 bits as a pair ``NAME_LO`` at its offs
 All offsets are bytes in a 12-bit space; what is not listed here is unmapped.
 """
 
-from .counter_list import COUNTERS, Counter
+from .counter_list import COUNTERS
 from .register import (
     ADDRESS_BITS,
     Access,
@@ -39,7 +39,6 @@ __all__ = [
     "Field",
     "Register",
     "Role",
-    "built_counters",
     "built_registers",
     "by_role",
     "value_code",
@@ -49,7 +48,7 @@ IDENTITY = 0x464C4F4D  # "FLOM"
 VERSION = 0x00020000  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
 # Registers that there are only in a build that converts A on its way in.
-CONVERSION = ("CONVERSION", "COUNT", "STALL_CONVERSION")
+CONVERSION = ("CONVERSION", "COUNT")
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
@@ -336,11 +335,6 @@ REGISTERS: tuple[Register, ...] = (
 def built_registers(converts_a: bool) -> tuple[Register, ...]:
     """Those of a build that converts A on its way in, or of one that does not."""
     return tuple(register for register in REGISTERS if converts_a or register.name not in CONVERSION)
-
-
-def built_counters(converts_a: bool) -> tuple[Counter, ...]:
-    """The same of counters."""
-    return tuple(counter for counter in COUNTERS if converts_a or counter.name not in CONVERSION)
 
 
 def by_role(*roles: Role) -> tuple[Register, ...]:

@@ -30,6 +30,12 @@ POSITION_RULES = {
 class BeginPositions(Block):
     """Says of each tile where its begin positions come from; keeps where the sweeps over k and j have left theirs.
 
+    Parameters
+    ----------
+    b_fibers : str
+        The rank that numbers B's fibers, ``k`` or ``j``. With ``j``, B's rules are those of the order in which j and k have
+        changed places.
+
     Members
     -------
     order : In(3), keep_a, tuned : In(1), extent_i, tile_i : In(COORDINATE_WIDTH)
@@ -52,7 +58,10 @@ class BeginPositions(Block):
     One tile a cycle; but for ``k_step`` the outputs are combinational.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, b_fibers: str = "k") -> None:
+        if b_fibers not in ("k", "j"):
+            raise ValueError(f"B's fibers must be numbered by k or j, not {b_fibers!r}")
+        self.b_fibers = b_fibers
         said = ("from_pointers_a", "from_pointers_b", "partial_in", "k_step", "advance_a", "advance_b")
         super().__init__(
             {
@@ -64,23 +73,30 @@ class BeginPositions(Block):
             }
         )
 
+    def parameters(self) -> dict[str, Any]:
+        return {} if self.b_fibers == "k" else {"f": self.b_fibers}
+
     def build(self, platform: Any) -> Module:
         m = Module()
         at_begin, at_end, moves, skip = self.at_begin, self.at_end, self.moves, self.skip
+        # Ranks of B: the one along which its fibers run, and the one that numbers them.
+        along, across = (1, 2) if self.b_fibers == "k" else (2, 1)
+        of_b = {name: name if along == 1 else name.translate(str.maketrans("jk", "kj")) for name in ORDERS}
 
         def of_order(flags: list[bool]) -> Value:
             return Array(Const(int(flag), 1) for flag in flags)[self.order]
 
         def by_rule(operand: str, rule: str) -> Value:
-            return of_order([POSITION_RULES[operand][name] == rule for name in ORDERS])
+            names = of_b if operand == "B" else {name: name for name in ORDERS}
+            return of_order([POSITION_RULES[operand][names[name]] == rule for name in ORDERS])
 
         k_innermost = rank_at(2, self.order) == 2
         j_outside_k = of_order([name.index("j") < name.index("k") for name in ORDERS])
-        b_reloaded = of_order([name == "jik" for name in ORDERS])
+        b_reloaded = of_order([of_b[name] == "jik" for name in ORDERS])
         j_innermost = of_order([name[2] == "j" for name in ORDERS])
         i_whole = Signal()
         a_known = Signal()  # this sweep over k has left begin positions
-        b_known = Signal()  # this sweep over j has left begin positions
+        b_known = Signal()  # this sweep along B's fibers has left begin positions
         partial_exists = Signal()  # with k innermost: an earlier k step of this (i, j) was not skipped
         k_before = Signal(COORDINATE_WIDTH)
         k_known = Signal()
@@ -92,15 +108,17 @@ class BeginPositions(Block):
         m.d.comb += [
             self.must_visit.eq(
                 (by_rule("A", "interleaved") & at_begin[2] & ~at_begin[1] & ~at_end[2])
-                | (by_rule("B", "interleaved") & at_begin[1] & ~at_begin[0] & ~at_end[1])
+                | (by_rule("B", "interleaved") & at_begin[along] & ~at_begin[0] & ~at_end[along])
             ),
             skip.eq(self.empty & k_innermost & ~at_end[2]),
             self.from_pointers_a.eq(at_begin[2] | (by_rule("A", "swept") & ~a_known)),
-            self.from_pointers_b.eq(at_begin[1] | (by_rule("B", "swept") & ~b_known)),
+            self.from_pointers_b.eq(at_begin[along] | (by_rule("B", "swept") & ~b_known)),
             self.partial_in.eq(Mux(k_innermost, partial_exists, ~at_begin[2])),
             self.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1] | a_stays)),
-            # A tile of B that spans k stays in place while i moves, unless tuning may cut it meanwhile.
-            self.advance_b.eq(~at_end[1] & (~b_reloaded | at_end[0] | (at_end[2] & at_begin[2] & ~self.tuned))),
+            # A tile of B with all fibers stays in place while i moves, unless tuning may cut it meanwhile.
+            self.advance_b.eq(
+                ~at_end[along] & (~b_reloaded | at_end[0] | (at_end[across] & at_begin[across] & ~self.tuned))
+            ),
         ]
         with m.If(self.clear):
             m.d.sync += [partial_exists.eq(0), k_known.eq(0), a_known.eq(0), b_known.eq(0)]
@@ -109,7 +127,7 @@ class BeginPositions(Block):
                 m.d.sync += a_known.eq(0)
             with m.Elif(~self.empty & self.advance_a):
                 m.d.sync += a_known.eq(1)
-            with m.If((at_end[1] & moves[1]) | moves[2]):
+            with m.If((at_end[along] & moves[along]) | moves[across]):
                 m.d.sync += b_known.eq(0)
             with m.Elif(~self.empty & self.advance_b):
                 m.d.sync += b_known.eq(1)

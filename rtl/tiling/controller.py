@@ -88,12 +88,13 @@ class TilingController(Unit):
 
     READERS = (ReadClient("a_map", 2, "read_a_meta", turn=2), ReadClient("b_map", 2, "read_b_meta", turn=2))
 
-    def __init__(self, *, lanes: int, address_width: int, tuning: bool = False) -> None:
+    def __init__(self, *, lanes: int, address_width: int, tuning: bool = False, b_fibers: str = "k") -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Address width", address_width, 8, 64)
         self.lanes = lanes
         self.address_width = address_width
         self.tuning = bool(tuning)
+        self.b_fibers = b_fibers
         members = {
             "tune": In(tune_config()),
             "placed": In(1),
@@ -123,7 +124,8 @@ class TilingController(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width} | ({"t": 1} if self.tuning else {})
+        fibers = {} if self.b_fibers == "k" else {"f": self.b_fibers}
+        return {"l": self.lanes, "a": self.address_width} | ({"t": 1} if self.tuning else {}) | fibers
 
     def events(self) -> Mapping[str, Value]:
         adjusts = {"tuning_adjustments": self.event_adjust} if self.tuning else {}
@@ -137,7 +139,7 @@ class TilingController(Unit):
         settings, out = self.settings, self.tiles.payload
         sizes = {"lanes": self.lanes, "address_width": self.address_width}
         m.submodules.walk = walk = TileWalk()
-        m.submodules.positions = positions = BeginPositions()
+        m.submodules.positions = positions = BeginPositions(b_fibers=self.b_fibers)
         m.submodules.occupancy = occupancy = TileOccupancy(**sizes, ranged=self.tuning)
         m.submodules.window_ring = ring = WindowRing(lanes=self.lanes)
         m.submodules.steps = sequence = WalkSequence(tuning=self.tuning)

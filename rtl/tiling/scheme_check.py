@@ -38,6 +38,8 @@ class SchemeCheck(Block):
         The rank that numbers B's fibers, each of which has an entry of metadata.
     packed : bool
         Nonzeros lie in memory as packed records, whose coordinates have bits of their own.
+    most_columns : int
+        Columns that a tile may have; 0: any number.
 
     Members
     -------
@@ -65,9 +67,11 @@ class SchemeCheck(Block):
         tuning: bool = False,
         b_fibers: str = "k",
         packed: bool = False,
+        most_columns: int = 0,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("SRAM lines", sram_lines, 1, 1 << 32)
+        check_integer("Most columns", most_columns, 0, 1 << 31)
         if b_fibers not in ("i", "j", "k"):
             raise ValueError(f"B's fibers are numbered by rank i, j or k, not {b_fibers!r}")
         if missing := [name for name in NAMED if name not in offsets]:
@@ -78,6 +82,7 @@ class SchemeCheck(Block):
         self.tuning = bool(tuning)
         self.packed = bool(packed)
         self.b_fibers = b_fibers
+        self.most_columns = most_columns
         super().__init__(
             {
                 "scheme": In(scheme()),
@@ -93,6 +98,7 @@ class SchemeCheck(Block):
         sizes: dict[str, Any] = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
         sizes |= {} if self.b_fibers == "k" else {"f": self.b_fibers}
         sizes |= {"p": 1} if self.packed else {}
+        sizes |= {"m": self.most_columns} if self.most_columns else {}
         return sizes | {"o": digest(self.offsets)}
 
     def build(self, platform: Any) -> Module:
@@ -115,6 +121,9 @@ class SchemeCheck(Block):
         for r, name in enumerate("ijk"):
             findings.append((want.extent[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
             findings.append((want.tile[r] == 0, "bad_tile_shape", self.offsets[f"tile_{name}"]))
+        if self.most_columns:
+            wide = (want.tile[1] > self.most_columns) & (want.extent[1] > self.most_columns)
+            findings.append((wide, "bad_tile_shape", self.offsets["tile_j"]))
         findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
         parts = {"a": want.a, "b": want.b, "c": want.c}
         ends = {name: registered(part.base + part.lines, f"end_{name}") for name, part in parts.items()}
@@ -136,9 +145,12 @@ class SchemeCheck(Block):
             findings.append((uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
         illegal = ~want.buffering.b if self.tuning else Const(1, 1)
         findings.append((self.tune.enable & illegal, "bad_mode", modes))
-        findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
+        along = 2 if self.b_fibers == "j" else 1  # the rank along which B's fibers run
+        findings.append((~want.buffering.b & (want.tile[along] < want.extent[along]), "bad_mode", modes))
         # Windows are of B's tiles; rows of A and C are whole in each.
         only_b = want.buffering.b & ~want.buffering.a & ~want.buffering.c & ~self.tune.enable
+        if self.b_fibers != "k":
+            only_b = Const(0, 1)  # a window is of B's fibers
         findings.append((want.gathered & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
         findings.append((want.by_list & ~want.gathered, "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2

@@ -96,7 +96,7 @@ def evaluate(spec: Spec, mappings: Sequence[Mapping]) -> Evaluations:
     specification."""
     groups: dict[object, list[int]] = {}
     for number, mapping in enumerate(mappings):
-        groups.setdefault((mapping.keeps, bool(mapping.imperfect)), []).append(number)
+        groups.setdefault((mapping.keeps, mapping.apart, bool(mapping.imperfect)), []).append(number)
     return evaluate_nests(
         spec, [(np.array(own), Nests.of([mappings[number] for number in own])) for own in groups.values()]
     )

@@ -43,10 +43,19 @@ class Place:
 
 
 class Keeping:
-    """Which tensors each level keeps. keeps: by level and tensor."""
+    """Which tensors each level keeps. keeps: by level and tensor.
+
+    apart: for each level the tensors whose words its spatial loops bring to each instance by an access of its own, and take from
+    each alone: neither multicast nor reduction. Empty where there are none at all.
+    """
 
     problem: Problem
     keeps: tuple[tuple[bool, ...], ...]
+    apart: tuple[frozenset[int], ...]
+
+    def is_apart(self, level: int, tensor: int) -> bool:
+        """Whether instances that want the same words of a tensor each have an access of their own."""
+        return bool(self.apart) and tensor in self.apart[level]
 
     def keepers(self, tensor: int) -> list[int]:
         """Levels that keep a tensor, innermost first."""
@@ -83,6 +92,7 @@ class Mapping(Keeping):
     problem: Problem
     loops: tuple[tuple[Loop, ...], ...]
     keeps: tuple[tuple[bool, ...], ...]
+    apart: tuple[frozenset[int], ...] = ()
 
     @cached_property
     def places(self) -> tuple[Place, ...]:

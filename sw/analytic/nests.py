@@ -89,6 +89,7 @@ class Nests(Keeping):
     sites: tuple[Site, ...]
     count: int
     mappings: tuple[Mapping, ...] = ()
+    apart: tuple[frozenset[int], ...] = ()
     _refused: list[tuple[np.ndarray, int, str, Told]] = field(default_factory=list, repr=False)
     _products: dict[object, Count] = field(default_factory=dict, repr=False)
 
@@ -99,7 +100,7 @@ class Nests(Keeping):
 
     @classmethod
     def of(cls, mappings: Sequence[Mapping]) -> "Nests":
-        """Mappings whose ``keeps`` are the same, and which all have remainders or none of which has."""
+        """Mappings whose ``keeps`` and ``apart`` are the same, and which all have remainders or none of which has."""
         first = mappings[0]
         levels = range(len(first.loops))
         parts: list[list[list[Sequence[Loop]]]] = [[[], []] for _ in levels]
@@ -115,7 +116,7 @@ class Nests(Keeping):
             for site in _sites(level, is_spatial, own)
         ]
         kept = tuple(mappings) if first.imperfect else ()
-        return cls(first.problem, first.keeps, tuple(sites), len(mappings), kept)
+        return cls(first.problem, first.keeps, tuple(sites), len(mappings), kept, first.apart)
 
     def take(self, which: np.ndarray) -> "Nests":
         """Some of the mappings. which: their numbers."""

@@ -11,6 +11,8 @@ import typer
 
 from sw.analytic.errors import SpecError
 
+from . import options
+from .analyze_design import Against, Density, Design
 from .printed import Outcome, printed
 from .reasons import Interrupted
 
@@ -27,13 +29,42 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        "--objective", metavar="NAME[,NAME]", help="With --map: delay, energy or edp; others decide between equals."
+    ),
+]
+Evaluations = Annotated[
+    int | None, typer.Option("--evaluations", min=1, help="With --map: most mappings.", show_default="10000")
+]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", min=0.0, help="With --map: most seconds.", show_default="none")
+]
+Victory = Annotated[
+    int | None,
+    typer.Option(
+        "--victory",
+        min=1,
+        help="With --map: end after so many valid mappings that are no better.",
+        show_default="never",
+    ),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="With --map: of random choices.", show_default="0")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="With --map: processes; the result is the same.", show_default="all cores"),
+]
+
 
 def analyze(
     console: "Console",
     specs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SPEC.yaml...", help="Files of one specification, or a shipped name.", show_default=False
+            metavar="SPEC.yaml...",
+            help="Files of one specification, or a shipped name; with --design operands A [B].",
+            show_default=False,
         ),
     ],
     changes: Annotated[
@@ -68,34 +99,25 @@ def analyze(
     search: Annotated[
         bool, typer.Option("--map", help="Search for the best mapping; the specification needs none.")
     ] = False,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            "--objective", metavar="NAME[,NAME]", help="With --map: delay, energy or edp; others decide between equals."
-        ),
-    ] = None,
-    evaluations: Annotated[
-        int | None, typer.Option("--evaluations", min=1, help="With --map: most mappings.", show_default="10000")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.0, help="With --map: most seconds.", show_default="none")
-    ] = None,
-    victory: Annotated[
-        int | None,
-        typer.Option(
-            "--victory",
-            min=1,
-            help="With --map: end after so many valid mappings that are no better.",
-            show_default="never",
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="With --map: of random choices.", show_default="0")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="With --map: processes; the result is the same.", show_default="all cores"),
-    ] = None,
+    objective: Objective = None,
+    evaluations: Evaluations = None,
+    seconds: Seconds = None,
+    victory: Victory = None,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    design: Design = None,
+    tiling: options.Tiling = None,
+    scheme_file: options.SchemeFile = None,
+    transpose_b: options.TransposeB = False,
+    density: Density = None,
+    against: Against = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.yaml", help="With --map: write the best mapping here.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE.yaml",
+            help="With --map: write the best mapping here; with --design: the specification.",
+        ),
     ] = None,
 ) -> Outcome:
     """Analyse an accelerator: cycles, energy, and every actual, gated and skipped access, from a specification alone.
@@ -103,7 +125,8 @@ def analyze(
     The files are those of Timeloop and Sparseloop, dialect v0.3 or v0.4, with the sections architecture, problem, mapping, and
     where there are any sparse_optimizations, ERT and ART. Exit code 2 for a bad specification, and for a mapping that does not
     fit; with --json the latter prints {"valid": false, "reason": ...} as well. --map searches under the sections mapper and
-    constraints; Ctrl-C ends it and keeps the best.
+    constraints; Ctrl-C ends it and keeps the best. --design takes operands in place of files and analyses a design of
+    Fiberloom on them.
     """
     # Nothing that loads SciPy or Numba: an analysis takes milliseconds, they take a second.
     from sw.analytic.analysis import InvalidMapping
@@ -112,6 +135,13 @@ def analyze(
     from sw.analytic.spec.extensions import load_extensions
 
     limits = {"objective": objective, "evaluations": evaluations, "seconds": seconds, "victory": victory, "seed": seed}
+    of_design = _OfDesign(tiling, scheme_file, transpose_b, density, against)
+    if design is not None:
+        _refuse_beside_design(
+            {"map": search, "mapping": mapping, "sweep": sweeps, "load": loads, **limits, "jobs": jobs}
+        )
+        return _print_design(console, specs, design, changes or [], of_design, subjects or (), out)
+    of_design.require_none()
     _check_options(limits | {"jobs": jobs, "out": out}, mapping, search=search)
     if sweeps and (subjects or out):
         raise SpecError(f"--sweep {sweeps[0]}: must not stand with {'--explain' if subjects else '--out'}")
@@ -137,6 +167,65 @@ def analyze(
 
 
 command = printed(analyze)
+
+
+@dataclass(frozen=True)
+class _OfDesign:
+    """Options that only ``--design`` reads."""
+
+    tiling: str | None
+    scheme: Path | None
+    transpose_b: bool
+    density: str | None
+    against: str | None
+
+    def require_none(self) -> None:
+        given = next((name for name, value in vars(self).items() if value), None)
+        if given is not None:
+            raise SpecError(f"--{given.replace('_', '-')}: needs --design")
+
+
+def _refuse_beside_design(given: dict[str, Any]) -> None:
+    name = next((name for name, value in given.items() if value is not None and value is not False), None)
+    if name is not None:
+        raise SpecError(f"--{name}: must not stand with --design: write the specification with --out and analyse that")
+
+
+def _print_design(
+    console: "Console",
+    operands: Sequence[Path],
+    design: str,
+    changes: list[str],
+    of_design: _OfDesign,
+    subjects: Sequence[str],
+    out: Path | None,
+) -> Outcome:
+    from sw.analytic.analysis import InvalidMapping
+    from sw.analytic.result import invalid_record
+
+    from .analyze_design import analyze_design, compared_lines
+
+    try:
+        analysis, rows = analyze_design(
+            console,
+            [str(each) for each in operands],
+            design=design,
+            changes=changes,
+            tiling=of_design.tiling,
+            scheme_file=of_design.scheme,
+            transpose_b=of_design.transpose_b,
+            density=of_design.density or "uniform",
+            against=of_design.against,
+            out=out,
+        )
+    except InvalidMapping as error:
+        console.document(invalid_record(str(error)))
+        raise
+    extra = {"comparison": [row.as_dict() for row in rows]} if rows else {}
+    found = _print_one(console, analysis, None, subjects, None, extra)
+    if rows:
+        console.print("\n" + "\n".join(compared_lines(rows, str(of_design.against))))
+    return found
 
 
 @dataclass(frozen=True)
@@ -208,7 +297,12 @@ class _Asked:
 
 
 def _print_one(
-    console: "Console", analysis: "Analysis", found: "Search | None", subjects: Sequence[str], out: Path | None
+    console: "Console",
+    analysis: "Analysis",
+    found: "Search | None",
+    subjects: Sequence[str],
+    out: Path | None,
+    extra: dict[str, Any] | None = None,
 ) -> Outcome:
     from sw.analytic.explain import explain
     from sw.analytic.result import record
@@ -219,7 +313,7 @@ def _print_one(
     if out is not None:
         _write(out, analysis)
     explanations = [explain(analysis, subject) for subject in subjects]
-    document = record(analysis)
+    document = record(analysis) | (extra or {})
     if found is not None:
         document["search"] = _search_record(found)
     if explanations:

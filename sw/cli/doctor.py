@@ -23,6 +23,7 @@ MISSING = 3
 EXTRAS = {
     "": "every command",
     "data": "pyamg: names, binsparse files",
+    "pruned": "weights of .onnx and .safetensors files",
     "sweep": "fiberloom sweep",
     "cluster": "fiberloom sweep --cluster",
     "bench": "benchmarks",
@@ -97,6 +98,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "generate --lint": (("",), ("perl", "Verilator")),
     "generate --smoke icarus": (("",), ("Icarus Verilog",)),
     "pyamg: names, binsparse files": (("", "data"), ()),
+    "weights of .onnx and .safetensors files": (("", "pruned"), ()),
     "sweep": (("", "sweep"), ()),
     "sweep --cluster": (("", "cluster"), ()),
     "place and route": (("", "pnr"), ()),

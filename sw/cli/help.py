@@ -24,9 +24,14 @@ def _operands() -> list[tuple[str, str]]:
     from sw.operands.collections import URLS
     from sw.operands.generators import GENERATORS
     from sw.operands.load import FILES
+    from sw.operands.networks import NETWORKS
 
     files = [
         (", ".join(FILES), "files: Matrix Market, SciPy archives, binsparse"),
+        (
+            ", ".join(f"{ending}:TENSOR" for ending in NETWORKS),
+            "weights of a neural network; pip install 'fiberloom[pruned]'",
+        ),
         ("-", "one of these on standard input"),
     ]
     named = [("pyamg:NAME", "examples of PyAMG; fiberloom data list pyamg")]

@@ -229,7 +229,8 @@ class Conversions:
         self.sides: dict[str, Sides] = {}
         self._building = 0.0
         extent = a.rows, b.columns, a.columns
-        self.overlapped = formats.enters(design) and scheme.passes_over_a(*extent) > 0
+        self._passes_over_a = scheme.passes_over_a(*extent) if formats.enters(design) else 0
+        self.overlapped = self._passes_over_a > 0
         self._sides_of("A", a)
         self._sides_of("B", b)
 
@@ -299,6 +300,7 @@ class Conversions:
             bits=sides.kept.layout.bits,
             conversion=expected_conversion(self.design, sides) if converts else None,
             overlapped=overlapped,
+            energy_pJ=sides.energy_pJ * (self._passes_over_a if overlapped else converts),
         )
 
     def _convert(self, tensor: str, report: "Progress") -> None:

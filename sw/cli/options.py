@@ -46,7 +46,10 @@ __all__ = [
 ]
 
 ENGINES = ("rtl", "model", "golden")
-OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5), - for standard input, or a name as `fiberloom data list` shows"
+OPERAND = (
+    "matrix file (.mtx, .mtx.gz, .npz, .h5), FILE.onnx:TENSOR, FILE.safetensors:TENSOR, - for standard input, "
+    "or a name as `fiberloom data list` shows"
+)
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
 Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again, as it is given, when absent.")]

@@ -241,9 +241,10 @@ def predicted(
 ) -> "Scheme":
     """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
-    from sw.cost.predict import predict
+    from sw.cost.predict import predict_rows
+    from sw.cost.stationary import predict_stationary
     from sw.formats.canonical import canonical
-    from sw.scheme.terms import NATURAL
+    from sw.scheme.terms import NATURAL, WEIGHT_STATIONARY
     from sw.stats.workload import Workload
 
     if scheme.predicted:
@@ -251,7 +252,9 @@ def predicted(
     a = operands["A"].matrix if planned.row_order is None else canonical(operands["A"].matrix)[planned.row_order]
     workload = Workload(a, operands["B"].matrix, lanes=design.lanes, seed=seed)
     if design.pe.dataflow == "gustavson":
-        prediction = predict(workload, design, replace(scheme, row_order=NATURAL), planned)
+        prediction = predict_rows(workload, design, replace(scheme, row_order=NATURAL), planned)
+    elif design.pe.dataflow == WEIGHT_STATIONARY:
+        prediction = predict_stationary(workload, design, scheme)
     else:
         prediction = predict_dataflow(workload, design, scheme)
     return passes.added(replace(scheme, predicted=prediction.as_dict()))
@@ -330,7 +333,7 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], 
 
 
 def require_tier(engine: str, design: "Design") -> None:
-    """Refuses an engine that is none, or that the design does not have: only Gustavson's dataflow has hardware."""
+    """Refuses an engine that is none, or that the design does not have: not every dataflow has hardware."""
     from gen.design import did_you_mean
 
     if engine not in ENGINES:
@@ -405,7 +408,7 @@ def engine_seconds(whole: float, parts: dict[str, float]) -> dict[str, float]:
 
 def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "tuple[Product, list[dict[str, int]]]":
     """The golden result, and with tuning the changes of the tile shape."""
-    from sw.golden.spgemm import multiply
+    from sw.golden.product import product_of
     from sw.golden.tuned_walk import TunedTile, TunedWalk, tuned_walk
     from sw.plan.row_order import in_order, inverse, row_order
     from sw.scheme.explicit_tiles import steps
@@ -424,7 +427,7 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
         order = row_order(scheme.row_order, a, b, design)
         a = in_order(a, order)
         walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, scheme.partition("B", design))
-    product = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme, walk)
+    product = product_of(design.pe, a, b, scheme, walk)
     if order is not None:
         structural, canonical = (in_order(c, inverse(order)) for c in (product.structural, product.canonical))
         product = replace(product, structural=structural, canonical=canonical)

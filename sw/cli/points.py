@@ -113,7 +113,14 @@ def _matches(word: str) -> list[str]:
         return [word]
     from sw.operands.collections import catalogue, is_kept
     from sw.operands.examples import pyamg_names
+    from sw.operands.networks import split_weight, weight_names
 
+    if (weight := split_weight(word)) is not None and weight[1]:
+        path, pattern = weight
+        names = weight_names(path, word)
+        return [f"{path}:{name}" for name in names if fnmatchcase(name, pattern)] or (
+            [word] if pattern in names else []
+        )
     if ":" in word:
         names = [f"pyamg:{name}" for name in pyamg_names()]
         names += [entry.spec for entry in catalogue() if entry.source != "frostt" and is_kept(entry)]

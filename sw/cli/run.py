@@ -252,6 +252,11 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
             read = record["dram_bytes"]["B"]["read"] + record["dram_bytes"]["B"]["metadata_read"]
             least = f"{bound['bytes']:,}, in whole rows {bound['whole_rows']:,}"
             console.print(f"B           {read:,} bytes read; an optimal buffer reads {least}")
+    if (energy := record["energy_pJ"]) is not None:
+        shares = ", ".join(
+            f"{name} {part / energy['total']:.1%}" for name, part in energy.items() if part and name != "total"
+        )
+        console.print(f"energy      {energy['total'] / 1e6:,.4g} uJ" + (f": {shares}" if shares else ""))
     for tensor, kept in record["memory_formats"].items():
         size = f"{kept['bits']:,} bits"
         spent = f", {kept['cycles']:,} cycles to convert" if kept["cycles"] else ""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sw.plan.gather import RowPlan
 from sw.plan.plan import Plan, plan
 from sw.plan.records import record_formats, tensor_formats
 from sw.scheme.scheme import Scheme
@@ -23,13 +22,15 @@ from sw.timing.record_beats import line_beats
 
 from .passes import Pass
 from .protocol import Machine
-from .replay import RowWork, replay
+from .replay import RowWork, one_tile, replay
+from .tile_rows import assembly_cycles, fitting_rows, rows_cycles
 from .traffic import TrafficEstimate, scratch
 
 __all__ = [
     "Prediction",
     "predict",
     "predict_gathered",
+    "predict_rows",
     "predict_whole",
     "strips_workload",
     "tail_cycles",
@@ -79,8 +80,24 @@ def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[P
     if scheme.gathers:
         planned = planned or plan(scheme, workload.a, workload.b, design, with_places=False)
         return predict_gathered(strips_workload(workload, planned) if scheme.strips else workload, design, planned)
+    return _predicted(workload, design, TrafficEstimate(workload, design, scheme))
+
+
+def predict_rows(
+    workload: Workload, design: Machine, scheme: Scheme, planned: Plan[Pattern] | None = None
+) -> Prediction:
+    """:func:`predict` with the rows of some tiles replayed, which takes longer: what a scheme that was chosen records."""
+    if scheme.gathers:
+        return predict(workload, design, scheme, planned)
     found = TrafficEstimate(workload, design, scheme)
-    t = found.traffic
+    return _predicted(workload, design, found, rows_cycles(found), assembly_cycles(found) if found.N_j > 1 else 0.0)
+
+
+def _predicted(
+    workload: Workload, design: Machine, found: TrafficEstimate, rows: float = 0.0, joined: float = 0.0
+) -> Prediction:
+    """The closed form; ``rows``, ``joined``: cycles of the jobs of tiles and of the assembly pass, where they are known."""
+    scheme, t = found.scheme, found.traffic
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     assembly = 0.0
     if found.N_j > 1:
@@ -89,6 +106,7 @@ def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[P
             float(workload.I) * found.N_j,
             workload.nnz_c / design.pe.count,
             found.lines_c["joined"],
+            joined,
         )
     parts = {
         "load": max(
@@ -107,6 +125,7 @@ def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[P
         ),
         "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
         "sram": found.sram_lines / design.buffer.banks,
+        "rows": rows,
         "assembly": assembly,
         "overhead": found.tiles * (VISIT_CYCLES + ROUND_TRIPS * latency) - found.hits_a * ROUND_TRIPS_OF_A * latency,
     }
@@ -126,7 +145,7 @@ def _prediction(
     bumped_macs: float,
 ) -> Prediction:
     """From cycles of each part and lines of each kind: loading, then the slowest of what computing needs, then the rest."""
-    computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
+    computing = max(parts[name] for name in ("pe", "front", "dram", "sram", "rows"))
     cycles = parts["load"] + computing + parts["assembly"] + parts["overhead"]
     traffic = {name: math.ceil(lines) * design.line_bytes for name, lines in moved.items()}  # whole lines move
     return Prediction(
@@ -177,6 +196,7 @@ def predict_gathered(
         "pe": 0.0,
         "front": 0.0,
         "dram": found.cycles,  # of memory, PEs and dispatch together
+        "rows": 0.0,
         "sram": (found.lines + (workload.effmac - found.bumped_macs) / lanes + 1.5 * workload.a.nnz)
         / design.buffer.banks,
         "assembly": 0.0,
@@ -195,17 +215,8 @@ def strips_workload(workload: Workload, planned: Plan[Pattern]) -> Workload:
 def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """:func:`predict` for a scheme of one tile, its cycles replayed as those of tiles that keep rows of B."""
     partition = scheme.partition("B", design)
-    fitting, keeps = 0, scheme.buffers("B")
-    if keeps:
-        capacity = partition.capacity(workload.K)
-        fitting = workload.K
-        if workload.b.nnz > capacity.limit:
-            fitting = int(np.searchsorted(workload.b.pointers[1:], capacity.regular, side="right"))
-    zero = np.zeros(1, np.int64)
-    one = RowPlan(
-        rows=None, lines=zero, places=zero[:0], windows=np.array([[0, workload.K * keeps]]), kept=zero, line=zero, free=zero,
-        metadata=zero, placed=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
-    )  # fmt: skip
+    keeps = scheme.buffers("B")
+    one = one_tile(workload.K * keeps, fitting_rows(partition, workload.b) if keeps else 0)
     begins = np.array([0, workload.I])
     pace = pace_of(design, scheme.region_lines(design.line_bytes), tensor_formats(design, workload.K, workload.J))
     found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace, whole=True, streaming=not keeps)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
-from sw.timing.constants import AHEAD_LINES, SETTLE_CYCLES
+from sw.timing.constants import AHEAD_LINES, SCAN_CYCLES, SETTLE_CYCLES
 from sw.timing.jobs import (
     FETCHED,
     JOB_FIELDS,
@@ -21,6 +21,7 @@ from sw.timing.jobs import (
     OWN,
     SCRATCH,
     SCRATCH_MERGE,
+    STEPS,
     STREAMED,
     jobs_end,
     write_job,
@@ -30,20 +31,33 @@ from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .sampling import rows_of
 
-__all__ = ["Kept", "RowWork", "replay"]
+__all__ = ["NO_PARTIALS", "Kept", "RowWork", "one_tile", "replay"]
+
+
+NO_PARTIALS = np.zeros(0, np.int64)
 
 
 class RowWork(NamedTuple):
-    """Rows of A; of each its products, nonzeros of C, and nonzeros of the results of its groups where it has more than one."""
+    """Rows of A; of each what it merges, nonzeros of C, and nonzeros of the results of its groups where it has more than one.
+
+    ``partials``: nonzeros that earlier k steps left of each row; empty where there are no such steps.
+    """
 
     a: Pattern
     macs: Index
     nonzeros: NDArray[np.float64]
     group_results: NDArray[np.float64]
+    partials: Index = NO_PARTIALS
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
-        return RowWork(rows_of(self.a, rows), self.macs[rows], self.nonzeros[rows], self.group_results[rows])
+        return RowWork(
+            rows_of(self.a, rows),
+            self.macs[rows],
+            self.nonzeros[rows],
+            self.group_results[rows],
+            self.partials[rows[: len(self.partials)]],
+        )
 
 
 class Kept(NamedTuple):
@@ -67,6 +81,15 @@ class Kept(NamedTuple):
     cycles: float
 
 
+def one_tile(rows: int, fitting: int) -> RowPlan:
+    """A tile that loads the first ``rows`` rows of B, ``fitting`` of which have place; without any, all of B is on chip."""
+    zero = np.zeros(1, np.int64)
+    return RowPlan(
+        rows=None, lines=zero, places=zero[:0], windows=np.array([[0, rows]]), kept=zero, line=zero, free=zero,
+        metadata=zero, placed=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
+    )  # fmt: skip
+
+
 def replay(
     rows: RowWork,
     begins: Index,
@@ -76,6 +99,8 @@ def replay(
     *,
     whole: bool = False,
     streaming: bool = False,
+    memory_from: int | None = None,
+    scanned: bool = False,
 ) -> Kept:
     """Tiles of whole rows of B that load what those before have not.
 
@@ -85,16 +110,19 @@ def replay(
     plan: what each tile finds and loads. pace: the machine.
     whole: all of B is one tile, cut out of it.
     streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
+    memory_from: rows of B from here on do not fit on chip.
+    scanned: A's rows are cut along k.
 
     Lines, beats, rows, loads and what is bumped are exact.
     """
     by_list = plan.rows is not None
     trips = (0, 0) if whole else load_trips(pace.latency, pace.reader)
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
-    a = rows.a
+    a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, trips, b_pointers, begins, plan.windows, plan.fresh,
-        plan.placed, plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, SCAN_CYCLES if scanned else 0,
+        trips, b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
+        rows.group_results,
     )  # fmt: skip
     return Kept(*found)
 
@@ -112,11 +140,14 @@ def _jobs_of_row(
     macs: int,
     nonzeros: float,
     group_results: float,
+    partial: int,
+    scan: int,
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, beats and MACs of what is bumped, lines of scratch memory.
 
     ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
+    ``partial``: nonzeros that earlier k steps left of it, -1 without such steps. ``scan``: cycles more for a row.
     """
     radix, lanes = pace.radix, pace.lanes
     length = round(nonzeros)
@@ -128,6 +159,9 @@ def _jobs_of_row(
     while True:
         first = position
         leaves, merged, lines, longest, found = 0, 0, 0, 0, 0
+        if partial > 0 and first == begin:
+            leaves, merged, lines = 1, partial, (partial - 1) // lanes + 1
+            longest = (partial - 1) // pace.slot_factors[0] + 1
         while position < end:
             k = a_coordinates[position]
             q, r = b_pointers[k], b_pointers[k + 1]
@@ -150,7 +184,19 @@ def _jobs_of_row(
         selections = position - first
         if fibers == 0 and position == end:
             number = write_job(
-                jobs, number, OWN, leaves, merged, length, selections, lines, longest, 0, selections, found, lines
+                jobs,
+                number,
+                OWN,
+                leaves,
+                merged,
+                length,
+                selections + scan,
+                lines,
+                longest,
+                0,
+                selections,
+                found,
+                lines,
             )
             break
         given = min(merged, round(group_results * merged / macs))
@@ -171,6 +217,8 @@ def _jobs_of_row(
             scratch += 2 * so_far / lanes + 1
             fibers, in_scratch, largest = 1, so_far, so_far // pace.slot_factors[0]
     jobs[first_job:number, LOADED] = wait
+    # The dispatcher looks at what earlier steps left first.
+    jobs[first_job, STEPS] += partial >= 0
     return number, fetched, bumped_macs, scratch
 
 
@@ -205,6 +253,9 @@ def _replay(
     list_rows: NDArray[Any],
     by_list: bool,
     streaming: bool,
+    memory_from: int,
+    partials: NDArray[Any],
+    scan: int,
     trips: tuple[int, int],
     b_pointers: NDArray[Any],
     begins: NDArray[Any],
@@ -222,11 +273,12 @@ def _replay(
     load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
     cycles = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
-    usable = np.full(len(b_pointers) - 1, -1 if streaming else -2, np.int64)
+    usable = np.full(len(b_pointers) - 1, -2, np.int64)
+    usable[0 if streaming else memory_from :] = -1
     # Of the chain at hand: its jobs, the first one of each tile and the beats that it loads; lines that move.
     most = len(a_pointers) - 1
     for row in range(len(a_pointers) - 1):
-        count = a_pointers[row + 1] - a_pointers[row]
+        count = a_pointers[row + 1] - a_pointers[row] + (len(partials) > 0)
         if count > radix:
             most += 2 * (count // radix + 1)
     jobs = np.empty((most, len(JOB_FIELDS)), np.int64)
@@ -296,7 +348,7 @@ def _replay(
             low, high = a_pointers[row], a_pointers[row + 1]
             number, fetched, from_memory, scratch = _jobs_of_row(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
-                group_results[row], pace,
+                group_results[row], partials[row] if len(partials) else -1, scan, pace,
             )  # fmt: skip
             bumped_beats += fetched
             bumped_macs += from_memory

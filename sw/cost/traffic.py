@@ -49,12 +49,10 @@ class Traffic:
 class TrafficEstimate(TileVisits):
     """Beats of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
-    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of A
-    tiles and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, and
-    ``bursts``, look-ups among them; ``unit_lines`` of partial rows and scratch fibers that are read back; ``lines_c`` of fibers
-    that leave, and those that the final pass reads or writes; ``sram_lines`` read and written; ``selections`` of fibers by
-    nonzeros of A; ``carried`` nonzeros of partial rows and ``scratch_macs`` of scratch fibers, which go through the PEs once
-    more.
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, and the ``overbooked`` share; ``loads_a`` of A tiles
+    and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, ``bursts`` and
+    look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass; ``sram_lines``; ``selections`` of
+    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -77,6 +75,7 @@ class TrafficEstimate(TileVisits):
         self.loads_a = 0.0
         self.hits_a = 0.0
         self.carried = 0.0
+        self.pieces = 0.0
         self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
         self._operand_b()
@@ -265,6 +264,7 @@ class TrafficEstimate(TileVisits):
         carried *= 1 - kept
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
         pieces, leaving = workload.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
+        self.pieces = pieces
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried

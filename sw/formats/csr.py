@@ -1,6 +1,6 @@
 """CSR as the accelerator holds it: 32-bit coordinates and values in 32-bit slots."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,6 +78,20 @@ class Csr:
         index = np.int64 if max(self.nnz, self.columns, self.rows) > np.iinfo(np.int32).max else np.int32
         return sp.csr_array(
             (self.values, self.coordinates.astype(index), self.pointers.astype(index)), shape=(self.rows, self.columns)
+        )
+
+    def transposed(self) -> "Csr":
+        """The columns as rows."""
+        order = np.argsort(self.coordinates, kind="stable")
+        rows = np.repeat(np.arange(self.rows, dtype=np.uint32), np.diff(self.pointers))
+        counts = np.bincount(self.coordinates, minlength=self.columns)
+        return replace(
+            self,
+            rows=self.columns,
+            columns=self.rows,
+            pointers=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+            coordinates=rows[order],
+            bits=self.bits[order],
         )
 
     def without_zeros(self) -> "Csr":

@@ -33,6 +33,8 @@ class Clock:
     pace: of the machine. beats, totals: what a run counts, by reference (:mod:`.reads`, ``kernels.TOTALS``).
     next_tile_waits: each tile but the first looks its bits of the maps up.
     loads_beside: a tile that is loaded before its rows is loaded beside them, as where A streams.
+
+    ``cycles`` so far, of ``tiles`` tiles.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Clock:
         self.next_tile_waits = next_tile_waits
         self.loads_beside = loads_beside
         self.cycles = pace.latency + START_CYCLES
-        self._tiles = 0
+        self.tiles = 0
         self._chains = 0
         # Tiles that run into one another, the rows of these, and what had been counted before the first.
         self._chain: list[tuple[NDArray[Any], int]] = []
@@ -109,9 +111,9 @@ class Clock:
             self.cycles += chain_cycles(1, latency) if self._chains == 1 else NEXT_CHAIN_CYCLES
         else:
             self.cycles += int(TILE_LATENCIES * latency) + reader + TILE_CYCLES
-        if self._tiles and self.next_tile_waits:
+        if self.tiles and self.next_tile_waits:
             self.cycles += latency - NEXT_TILE_GAIN
-        self._tiles += 1
+        self.tiles += 1
 
     def chain(self, rows: int, jobs: NDArray[Any], overlapped: int) -> None:
         """A tile that runs into the one behind it; ``overlapped``: beats of its load."""

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
+from sw.timing.constants import SCAN_CYCLES
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
-from sw.timing.record_beats import beats_of_lines
+from sw.timing.record_beats import beats_of_lines, fetched_lines
 
 __all__ = [
     "TOTALS",
     "beats_of_runs",
     "boundaries",
-    "fetched_lines",
     "fiber_counts",
     "gather_tile",
     "kept_rows",
@@ -112,14 +112,6 @@ def later_chunks(begin: int, end: int, row_end: int, lanes: int, first_chunk: in
         to = min((to // next_chunk + 1) * next_chunk, stop)
         count += 1
     return count
-
-
-@njit(cache=True)
-def fetched_lines(begin: int, length: int, lanes: int) -> int:
-    """Lines that hold the nonzeros from ``begin`` on; none for an empty fiber."""
-    if length == 0:
-        return 0
-    return -(-(begin + length) // lanes) - begin // lanes
 
 
 @njit(cache=True)
@@ -512,9 +504,9 @@ def gather_tile(
             streamed += totals[BUMPED_LINES] - lines_before
             examined = a_end[row] - a_begin[row]
             if first_chunk > 0:
-                # A line a cycle, and one cycle at each chunk's end.
+                # A line a cycle.
                 line = a_begin[row] // lanes
-                examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + 2
+                examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + SCAN_CYCLES
             length, of_row = lengths[row - first_row], a_end[row] - a_begin[row]
             number = write_job(
                 jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched, streamed

@@ -18,12 +18,12 @@ from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
+from sw.timing.assembly import assembly_jobs
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
-from .assembly import assembly_jobs
 from .clock import Clock, Mark
 from .converted_a import ConvertedA
 from .kept_a import KeptA
@@ -39,11 +39,12 @@ from .walk import Tile, TileWalk, Tuning
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["EXACT_COUNTERS", "require_rows", "run_model"]
+__all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "require_rows", "run_model"]
 
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
     "macs",
+    "merged",
     "jobs",
     "leaves",
     "tiles_total",
@@ -71,7 +72,7 @@ def run_model(design: "Design", planned: Plan[Csr]) -> EngineResult:
     -------
     EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of A's and B's partitions.
     """
-    return _Run(design, planned).result()
+    return Run(design, planned).result()
 
 
 def require_rows(rows: int, source: str) -> None:
@@ -99,7 +100,13 @@ def _require_memory(extent: tuple[int, int, int], tile: tuple[int, int, int]) ->
     require_memory(wide + least, f"model of {shape}", cure)
 
 
-class _Run:
+class Run:
+    """One run of the model on a design with Gustavson's dataflow, tile by tile."""
+
+    # The rank that numbers B's fibers; what knows of C's rows.
+    b_fibers = "k"
+    make_rows = RowsOfC
+
     def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         self.design = design
         self.planned = planned
@@ -153,10 +160,11 @@ class _Run:
             keep_a=self.scheme.buffers("A"),
             tuning=self.tuning,
             windows=self.windows,
+            b_fibers=self.b_fibers,
         )
         self._walk(walk)
         if walk.tiles[1] > 1:
-            _assemble(self, walk)
+            self._assemble(walk)
         self.beats["read_a_meta"] += self.reads.line_beats * walk.map_lines["A"]
         self.beats["read_b_meta"] += self.reads.line_beats * walk.map_lines["B"]
         return _engine_result(self, walk)
@@ -185,9 +193,8 @@ class _Run:
             j_inside_k=order.index("k") < order.index("j"),
             tuned=self.tuning is not None,
         )
-        self.rows_of_c = RowsOfC(
-            self.design, self.scheme, self.reads, self.extent[0], walk.tiles[0], self.a_coordinates
-        )
+        rows = self.extent[0], walk.tiles[0], self.a_coordinates
+        self.rows_of_c = self.make_rows(self.design, self.scheme, self.reads, *rows)
         # Begin positions: where the scans of the next k tile (j tile) begin.
         self._a_place, self._b_place = self.a.pointers[:-1].copy(), self.b.pointers[:-1].copy()
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
@@ -197,7 +204,10 @@ class _Run:
             self._visit(walk, tile)
         self.clock.end_chain()
         self.converted_a.end_pass()
-        self._add_gathered()
+        add_gathered(self)
+
+    def _assemble(self, walk: TileWalk) -> None:
+        _assemble(self, walk)
 
     def _visit(self, walk: TileWalk, tile: Tile) -> None:
         """One tile: A and B come, its rows of C are merged and leave."""
@@ -330,14 +340,6 @@ class _Run:
             jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
 
-    def _add_gathered(self) -> None:
-        """What the kernels have counted."""
-        gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
-        self.beats["read_b_data"] += gathered["bumped_beats"]
-        lines = {"read_b_meta": "lookup_lines", "read_c_data": "unit_lines", "write_c_data": "scratch_written"}
-        for name, counted in lines.items():
-            self.beats[name] += self.reads.line_beats * gathered[counted]
-
     def _beside_a(self, usable: Index, before: Mark) -> Index:
         """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
         lines = min(self.clock.moved_of_a(before), AHEAD_LINES)
@@ -350,13 +352,22 @@ class _Run:
         self.beats[f"{access}_meta"] += words[1] - words[0]
 
 
+def add_gathered(run: Run) -> None:
+    """What the kernels have counted."""
+    gathered = dict(zip(TOTALS, map(int, run.totals), strict=True))
+    run.beats["read_b_data"] += gathered["bumped_beats"]
+    lines = {"read_b_meta": "lookup_lines", "read_c_data": "unit_lines", "write_c_data": "scratch_written"}
+    for name, counted in lines.items():
+        run.beats[name] += run.reads.line_beats * gathered[counted]
+
+
 def _quadrants(b: Csr, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
     """What the four counters say once the tile is in place."""
     k_range = (tile.k, tile.k + (shape[2] >> 1), tile.k + tile.size_k)
     return quadrants(b, k_range, (tile.j, tile.j + (shape[1] >> 1), tile.j + tile.size_j))
 
 
-def _assemble(run: _Run, walk: TileWalk) -> None:
+def _assemble(run: Run, walk: TileWalk) -> None:
     """The pass that joins the j tiles of each row."""
     tiles_i, tiles_j = walk.tiles
     rows = run.extent[0]
@@ -381,7 +392,7 @@ def _assemble(run: _Run, walk: TileWalk) -> None:
     run.clock.tile(run.clock.moved(before), before, rows, every_job)
 
 
-def _engine_result(run: _Run, walk: TileWalk) -> EngineResult:
+def _engine_result(run: Run, walk: TileWalk) -> EngineResult:
     """What the model says of a run that has ended."""
     line = run.design.line_bytes
     counted = dict(zip(TOTALS, map(int, run.totals), strict=True))
@@ -399,6 +410,7 @@ def _engine_result(run: _Run, walk: TileWalk) -> EngineResult:
         counters={
             "cycles": run.clock.cycles,
             "macs": counted["products"],
+            "merged": counted["merged"],
             "jobs": counted["jobs"],
             "leaves": counted["leaves"],
             "tiles_total": walk.visited,

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from sw.plan.gather import Index
 from sw.scheme.scheme import Scheme
+from sw.timing.record_beats import fetched_lines
 
-from .kernels import fetched_lines, kept_rows
+from .kernels import kept_rows
 from .reads import Reads
 from .segments import Segments
 from .walk import Tile

@@ -18,7 +18,7 @@ from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS
 
 from .kernels import fiber_counts, gather_tile
-from .machine import _Run
+from .machine import Run, add_gathered
 from .walk import TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class _ShapedWalk(TileWalk):
         self.shape[1:] = (self.shapes.ends_j[j] - j, self.shapes.ends_k[j, k] - k)
 
 
-class _ShapedRun(_Run):
+class _ShapedRun(Run):
     def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         super().__init__(design, planned)
         assert planned.shapes is not None
@@ -70,7 +70,7 @@ class _ShapedRun(_Run):
         walk.map_lines = shaped.map_lines
 
 
-class _UsedRun(_Run):
+class _UsedRun(Run):
     """k and j whole; each tile along i loads the rows of B that it uses, one by one, and keeps what fits."""
 
     def _walk(self, walk: TileWalk) -> None:
@@ -137,7 +137,7 @@ class _UsedRun(_Run):
             beats = sum(load_beats.values())
             moved, a_beats = self.clock.moved(before) + beats, self.clock.moved_of_a(before)
             self.clock.tile(moved, before, rows, jobs[:number], overlapped=beats, a_beats=a_beats)
-        self._add_gathered()
+        add_gathered(self)
 
     def _load_used(
         self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64], fitting: int, read: int

@@ -59,6 +59,7 @@ class TileWalk:
         with the grains' sides where shapes are tuned.
     line_bits: bits of a line: so much of a tile map is read at a time.
     keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
+    b_fibers: the rank that numbers B's fibers, ``k`` (rows) or ``j`` (columns).
     windows: int[tiles_i, 2]: what each tile along i spans of k, begin and end, where k is not cut in steps. One that is
         empty is an empty tile; there are no maps then, ``occupied_a`` and ``occupied_b`` are not looked at.
     tuning: None where the shape stays. Else :meth:`loaded` is to be called for each tile of B that was put in place,
@@ -79,8 +80,13 @@ class TileWalk:
         keep_a: bool = False,
         tuning: Tuning | None = None,
         windows: NDArray[np.int64] | None = None,
+        b_fibers: str = "k",
     ) -> None:
         self.extent = extent
+        # Ranks of B: the one along which its fibers run, and the one that numbers them. Its rules are those of an order in which
+        # j and k have changed places where its fibers are columns.
+        self._along, self._across = (1, 2) if b_fibers == "k" else (2, 1)
+        self._order_of_b = order if b_fibers == "k" else order.translate(str.maketrans("jk", "kj"))
         self.shape = list(tile)
         self.order = order
         self.occupied_a, self.occupied_b = (
@@ -150,7 +156,8 @@ class TileWalk:
         j_outside_k = order.index("j") < order.index("k")
         a_stays = self.keep_a and (order[2] == "j" or self.tiles[0] == 1)
         swept_a = order in ("ijk", "ikj", "jik")
-        swept_b = order in ("ikj", "kij", "kji")
+        along, across, order_of_b = self._along, self._across, self._order_of_b
+        swept_b = order_of_b in ("ikj", "kij", "kji")
         index_i = index_j = 0
         partial_exists = False  # with k innermost: this (i, j) has partial rows
         k_before: int | None = None
@@ -168,16 +175,16 @@ class TileWalk:
                 occupied = [span[1] > 0]
             # Interleaved sweeps that start again need positions from their first tile, empty or not.
             must = (order == "jki" and begin[2] == 0 and begin[1] > 0 and not last_k) or (
-                order == "ijk" and begin[1] == 0 and begin[0] > 0 and not last_j
+                order_of_b == "ijk" and begin[along] == 0 and begin[0] > 0 and not at_end[along]
             )
             empty = not must and not all(occupied)
             self.empty += empty
             skip = empty and k_innermost and not last_k
             whole_k = begin[2] == 0 and last_k
             advance_a = not last_k and (j_outside_k or last_j or a_stays)
-            # A tile of B that spans k stays in place while i moves, unless tuning may cut it meanwhile.
-            stays_b = whole_k and self.tuning is None
-            advance_b = not last_j and (order != "jik" or last_i or stays_b)
+            # A tile of B with all fibers stays in place while i moves, unless tuning may cut it meanwhile.
+            stays_b = begin[across] == 0 and at_end[across] and self.tuning is None
+            advance_b = not at_end[along] and (order_of_b != "jik" or last_i or stays_b)
             if not skip:
                 yield Tile(
                     i=begin[0],
@@ -197,7 +204,7 @@ class TileWalk:
                     advance_a=advance_a,
                     advance_b=advance_b,
                     from_pointers_a=begin[2] == 0 or (swept_a and not left_a),
-                    from_pointers_b=begin[1] == 0 or (swept_b and not left_b),
+                    from_pointers_b=begin[along] == 0 or (swept_b and not left_b),
                 )
                 k_before = begin[2]
             self.tiles = (self.tiles[0], index_j + 1)
@@ -209,7 +216,9 @@ class TileWalk:
                     break
                 moves.append(rank)
             left_a = (left_a or (advance_a and not empty)) and not (2 in moves and last_k)
-            left_b = (left_b or (advance_b and not empty)) and not (2 in moves or (1 in moves and last_j))
+            left_b = (left_b or (advance_b and not empty)) and not (
+                across in moves or (along in moves and at_end[along])
+            )
             partial_exists = not (0 in moves or 1 in moves) and (partial_exists or not skip)
             if 0 in moves:
                 index_i = 0 if last_i else index_i + 1

@@ -13,6 +13,7 @@ from .examples import read_pyamg
 from .files import require_file
 from .generators import GENERATORS, generate
 from .matrix_market import read_matrix_market
+from .networks import NETWORKS, read_weight, split_weight, weight_operand_name
 from .operand import Operand
 from .standard_input import SOURCE, STANDARD_INPUT, spooled
 from .tensor_generators import TENSOR_GENERATORS
@@ -23,7 +24,8 @@ __all__ = ["FILES", "KINDS", "load"]
 FILES = (".mtx", ".mtx.gz", ".npz", ".h5", ".hdf5")
 SOURCES = ("pyamg", "suitesparse", "snap", *GENERATORS)
 _NAMES = f"pyamg:NAME, suitesparse:Group/Name, snap:NAME or a generator ({', '.join(GENERATORS)})"
-KINDS = f"{', '.join(FILES)}, {STANDARD_INPUT} (standard input), {_NAMES}"
+_WEIGHTS = ", ".join(f"{ending}:TENSOR" for ending in NETWORKS)
+KINDS = f"{', '.join(FILES)}, {_WEIGHTS}, {STANDARD_INPUT} (standard input), {_NAMES}"
 
 
 def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
@@ -31,7 +33,8 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
 
     Parameters
     ----------
-    spec: path of a ``.mtx``, ``.mtx.gz``, ``.npz`` or binsparse (``.h5``, ``.hdf5``) file, or ``pyamg:NAME``,
+    spec: path of a ``.mtx``, ``.mtx.gz``, ``.npz`` or binsparse (``.h5``, ``.hdf5``) file, weights of a network as
+        ``FILE.safetensors:TENSOR`` or ``FILE.onnx:TENSOR``, or ``pyamg:NAME``,
         ``suitesparse:Group/Name`` or ``snap:NAME`` (downloaded once), a generator's name as ``rmat:10:8:seed=1``, or ``-`` for
         one of these files on standard input.
     as_stored: keep only the stored triangle of a symmetric file (to line up with results of tools that do not expand).
@@ -65,6 +68,9 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
     if spec == STANDARD_INPUT:
         with spooled() as path:
             return _from_file(path, SOURCE, as_stored)
+    if (weight := split_weight(spec)) is not None:
+        named = weight_operand_name(*weight)
+        return Operand(name=named, source=shown(spec), matrix=read_weight(*weight, shown(spec)))
     path = Path(spec)
     if not path.name.lower().endswith((*FILES, ".tns", ".tns.gz")):
         hint = did_you_mean(kind, SOURCES) if separator else ""

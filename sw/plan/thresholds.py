@@ -61,12 +61,16 @@ __all__ = [
     "PSEUDO_TILES",
     "REPLAY_CLOSE",
     "RUN_OF_ROWS",
+    "SAMPLED_NONZEROS",
+    "SAMPLED_ROWS",
+    "SAMPLED_TILES",
     "SAMPLE_LEAST_SHARE",
     "SAMPLE_MARGIN",
     "SEARCHED",
     "SHARES",
     "SHARE_OF_ENTRIES",
     "SPARE_ENTRIES",
+    "SPREAD",
     "STRETCH",
     "STRIP_GAIN",
     "STRIP_LEAST_SHARE",
@@ -207,6 +211,13 @@ TIE = 0.001
 PSEUDO_TILES = (8, 32)
 # Alternatives that a scheme of `hyte` names.
 KEPT_ALTERNATIVES = 5
+# Tiles whose rows are replayed for the prediction of a scheme that is recorded, nonzeros of A in all of them, and rows of C of
+# which the pieces are joined: as many as take about as long as the rest of a policy where rows are long. Multiples of the golden
+# ratio's fraction, modulo 1, lie evenly.
+SAMPLED_TILES = 16
+SAMPLED_NONZEROS = 10_000
+SAMPLED_ROWS = 512
+SPREAD = 0.6180339887498949
 
 # Memory of the program ------------------------------------------------------------------------------------------------
 # Beyond these B is not cut into strips at all, and A not into so many elements: what planning needs in memory follows them.

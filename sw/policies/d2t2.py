@@ -5,7 +5,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from sw.cost.predict import predict
+from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.cost.tile_traffic import TrafficModel
 from sw.scheme.errors import SchemeError
@@ -98,7 +98,7 @@ def d2t2(
         fifo_bytes=division.fifo_bytes,
         mode={"A": BUFFERING if division.keeps_a else STREAMING, "B": BUFFERING, "C": STREAMING},
     )
-    return replace(scheme, predicted=predict(workload, design, scheme).as_dict())
+    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())
 
 
 @dataclass(frozen=True)

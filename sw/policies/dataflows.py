@@ -118,17 +118,13 @@ def optimal(
     """The best of the ``budget`` most promising schemes of the space by the model tier."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise SchemeError("option budget", budget, "an integer of at least 1")
-    if judge is None:
-        raise SchemeError("policy", "optimal", "used where the model tier can be run")
-    return _judged("optimal", _work(A, B, design, seed), design, judge, budget)
+    return _judged("optimal", _work(A, B, design, seed), design, judge, budget, needed=True)
 
 
 def auto(
     A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, judge: Judge | None = None, **options: Any
 ) -> Scheme:
     """The same of the first few of it; by the cost model where there is no model tier."""
-    if judge is None:
-        return replace(hyte(A, B, design, seed=seed), policy="auto")
     return _judged("auto", _work(A, B, design, seed), design, judge, FINALISTS_OF_DATAFLOWS)
 
 
@@ -200,9 +196,16 @@ def _ranked(workload: Workload, design: Machine) -> list[tuple[Scheme, Predictio
     return sorted(found, key=lambda item: (item[1].cycles, item[1].dram_bytes))
 
 
-def _judged(policy: str, workload: Workload, design: Machine, ask: Judge, budget: int) -> Scheme:
-    """The best of the ``budget`` most promising schemes by the model tier."""
+def _judged(
+    policy: str, workload: Workload, design: Machine, ask: Judge | None, budget: int, *, needed: bool = False
+) -> Scheme:
+    """The best of the ``budget`` most promising schemes by the model tier, or the most promising one where nobody can ask."""
+    if ask is None and needed:
+        raise SchemeError("policy", policy, "used where the model tier can be run")
     ranked = _ranked(workload, design)
+    if ask is None:
+        scheme, prediction = ranked[0]
+        return replace(scheme, policy=policy, predicted=prediction.as_dict())
     cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, (scheme, _) in enumerate(ranked[:budget]))
     scheme, prediction = ranked[best]
     return replace(scheme, policy=policy, predicted=prediction.as_dict() | {"cycles": cycles})

@@ -6,7 +6,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from sw.cost.candidates.grids import ranked
-from sw.cost.predict import Prediction
+from sw.cost.predict import Prediction, predict_rows
 from sw.cost.protocol import Machine
 from sw.plan.thresholds import KEPT_ALTERNATIVES
 from sw.scheme.errors import SchemeError
@@ -48,12 +48,12 @@ def hyte(
     workload = Workload(
         A, B, lanes=design.lanes, statistics=statistics, fraction=fraction, sketch_size=sketch_size, seed=seed
     )
-    best = ranked(workload, design, buffered=tuple(buffered), tile_i=tile_i)
-    scheme, prediction = best[0]
+    found = ranked(workload, design, buffered=tuple(buffered), tile_i=tile_i)[: 1 + KEPT_ALTERNATIVES]
+    (scheme, prediction), *others = [(each, predict_rows(workload, design, each)) for each, _ in found]
     return replace(
         scheme,
         predicted=prediction.as_dict(),
-        alternatives=[_summary(s, p) for s, p in best[1 : 1 + KEPT_ALTERNATIVES]],
+        alternatives=[_summary(s, p) for s, p in others],
     )
 
 

@@ -1,10 +1,11 @@
 """Sides given by hand: whole ranks where no side is given, B's tile outermost so that it is loaded once."""
 
 from sw.cost.candidates.of_shares import scheme_of_shares
+from sw.cost.candidates.stationary import stationary_scheme
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, partition_of
-from sw.scheme.terms import BUFFERING, GUSTAVSON, ONLY_B, OUTER, STREAMING
+from sw.scheme.terms import BUFFERING, GUSTAVSON, ONLY_B, OUTER, STREAMING, WEIGHT_STATIONARY
 
 __all__ = ["manual"]
 
@@ -16,11 +17,16 @@ def manual(
 ) -> Scheme:
     """The scheme with these sides of ``shape`` = (I, J, K); it looks at no operand.
 
-    B is kept where its metadata leave a line or j is cut. Of an outer or inner product what its dataflow walks poorly gets the
-    buffer, where that is legal.
+    On a weight-stationary design j is cut to as many columns as there are PEs, and B is kept where k is cut.
+    Else B is kept where its metadata leave a line or j is cut. Of an outer or inner product what its dataflow walks poorly gets
+    the buffer, where that is legal.
     """
     i, j, k = (min(side or limit, limit) for side, limit in zip(sides, shape, strict=True))
     order = order or "jki"
+    if design.pe.dataflow == WEIGHT_STATIONARY:
+        # A tile is as wide as the array where nobody says otherwise; tiles of B are cut out of columns where k is.
+        kept = {"B"} if k < shape[2] else set()
+        return stationary_scheme(POLICY, design, shape, order, (i, sides[1] or design.pe.count, k), kept)
     if design.pe.dataflow != GUSTAVSON:
         first, tile = "C" if design.pe.dataflow == OUTER else "B", {"i": i, "j": j, "k": k}
         found = scheme_of_shares(POLICY, design, order, tile, {first: 1.0}, {first})

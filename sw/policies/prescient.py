@@ -6,7 +6,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from sw.cost.candidates.share_of_b import BASE_SIDE, ShareOfB, scheme_for_b
-from sw.cost.predict import predict
+from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
 from sw.stats.largest import largest_good
@@ -41,4 +41,4 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
         if T_k == limit:
             T_j = largest_good(J, lambda T: fit(T_k, T), least=T_j)
     scheme = scheme_for_b("prescient", share, (I, J, K), T_j, T_k, "ijk")
-    return replace(scheme, predicted=predict(workload, design, scheme).as_dict())
+    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())

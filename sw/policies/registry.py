@@ -10,7 +10,7 @@ from gen.design import did_you_mean
 from sw.plugins import PluginError, label, table
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import GUSTAVSON, INNER, OUTER
+from sw.scheme.terms import GUSTAVSON, INNER, OUTER, WEIGHT_STATIONARY
 
 if TYPE_CHECKING:
     from sw.cost.candidates.evaluator import Judge
@@ -23,7 +23,7 @@ __all__ = ["DATAFLOWS_OF", "POLICIES", "find_policy", "option_names", "policy_na
 _ALL = (GUSTAVSON, OUTER, INNER)
 # Each policy, and the intra-tile dataflows that it tiles for.
 DATAFLOWS_OF = {
-    "uniform": _ALL,
+    "uniform": (*_ALL, WEIGHT_STATIONARY),
     "prescient": _ALL,
     "swiftiles": _ALL,
     "drt": _ALL,
@@ -31,7 +31,7 @@ DATAFLOWS_OF = {
     "hyte": _ALL,
     "d2t2": (GUSTAVSON,),
     "optimal": _ALL,
-    "auto": _ALL,
+    "auto": (*_ALL, WEIGHT_STATIONARY),
 }
 POLICIES = tuple(DATAFLOWS_OF)
 
@@ -48,8 +48,8 @@ def policy_names() -> tuple[str, ...]:
 def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     """The policy called ``name`` for an intra-tile dataflow.
 
-    Gustavson's lives in the module of its name, those of the other dataflows in one, which is imported only now; those of a
-    user's own tile for Gustavson's alone.
+    Gustavson's lives in the module of its name, those of weight-stationary PEs and those of the other dataflows in one each,
+    which is imported only now; those of a user's own tile for Gustavson's alone.
     """
     names = policy_names()
     if name not in names:
@@ -60,7 +60,7 @@ def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     if name not in POLICIES:
         own: Policy = table("POLICIES")[name]
         return own
-    module = name if dataflow == GUSTAVSON else "dataflows"
+    module = {GUSTAVSON: name, WEIGHT_STATIONARY: "stationary"}.get(dataflow, "dataflows")
     found: Policy = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return found
 

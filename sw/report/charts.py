@@ -1,10 +1,10 @@
 """Bar charts and the occupancy plot as inline SVG; colours come from the page's style sheet."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-__all__ = ["NARROW", "WIDE", "Segment", "bars", "both", "occupancy", "short", "ticks"]
+__all__ = ["NARROW", "WIDE", "Segment", "bars", "both", "energy_parts", "occupancy", "short", "ticks"]
 
 # Widths in pixels at which letters have their size: of a page, and of a phone.
 WIDE, NARROW = 860, 350
@@ -25,6 +25,12 @@ def short(number: float) -> str:
         if abs(number) >= limit:
             return f"{number / limit:.3g} {unit}"
     return f"{number:,.0f}"
+
+
+def energy_parts(energy: Mapping[str, float]) -> list[Segment]:
+    """The components of an energy, picojoules by name with their ``total``, as segments of a bar."""
+    parts = [(name, part) for name, part in energy.items() if name != "total"]
+    return [(f"d{n}", part, f"{name}, pJ") for n, (name, part) in enumerate(parts)]
 
 
 def both(draw: Callable[[int], str]) -> str:

@@ -5,16 +5,17 @@ import io
 from functools import partial
 from typing import Any
 
+from sw.runtime.energy import COMPONENTS
 from sw.runtime.result import TENSORS, converting
 
-from .charts import WIDE, bars, both, short
+from .charts import WIDE, bars, both, energy_parts, short
 from .page import PALETTE, environment
 
 __all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
 
 FIELDS = (
     "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
-    "dram_bytes", "conversion_cycles", "conversion_bytes",
+    "dram_bytes", "energy_pJ", "conversion_cycles", "conversion_bytes",
     "schedule_seconds", "regret", "run_seconds", "total_seconds", "total_regret",
 )  # fmt: skip
 MARK = "*"
@@ -30,6 +31,7 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         **{name: scheme[name] for name in ("order", "T_i", "T_j", "T_k")},
         **own,
         "dram_bytes": None if traffic is None else traffic["total"],
+        "energy_pJ": None if record["energy_pJ"] is None else record["energy_pJ"]["total"],
         "conversion_cycles": conversion_cycles,
         "conversion_bytes": conversion_bytes,
         "schedule_seconds": record["seconds"]["schedule"],
@@ -63,6 +65,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             "ideal",
             "roofline",
             "DRAM bytes",
+            "energy, uJ",
             "schedule",
             "regret",
             "run + schedule",
@@ -82,6 +85,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 _share(row["ideal_fraction"]),
                 _share(row["roofline_fraction"]),
                 _count(row["dram_bytes"]),
+                "-" if row["energy_pJ"] is None else f"{row['energy_pJ'] / 1e6:,.2f}",
                 f"{row['schedule_seconds']:.3f} s",
                 _percent(row["regret"]),
                 "-" if row["total_seconds"] is None else f"{row['total_seconds']:.3f} s",
@@ -142,6 +146,15 @@ def _traffic_chart(records: list[dict[str, Any]]) -> str:
     return both(partial(bars, rows, "DRAM bytes of each tiling by tensor"))
 
 
+def _energy_chart(records: list[dict[str, Any]]) -> str:
+    rows = []
+    for record in records:
+        energy = record["energy_pJ"]
+        if energy is not None:
+            rows.append((_name(record), energy_parts(energy), f"{energy['total'] / 1e6:,.4g} uJ"))
+    return both(partial(bars, rows, "Energy of each tiling by component"))
+
+
 def _time_chart(records: list[dict[str, Any]]) -> str:
     rows = [
         (
@@ -188,6 +201,8 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         timed=any(record["cycles"] is not None for record in records),
         cycle_chart=both(partial(_cycle_chart, records)),
         traffic_chart=_traffic_chart(records),
+        energy_chart=_energy_chart(records),
+        components=COMPONENTS,
         time_chart=_time_chart(records),
         tensors=TENSORS,
         formats=records[0]["memory_formats"],

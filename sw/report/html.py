@@ -7,7 +7,7 @@ from sw.engine_result import EngineResult
 from sw.runtime.result import TENSORS, TRAFFIC
 from sw.scheme.terms import LISTS
 
-from .charts import bars, both, occupancy, short
+from .charts import bars, both, energy_parts, occupancy, short
 from .page import environment
 from .spy import spy
 
@@ -39,6 +39,14 @@ KINDS = {
     "write": "data written",
     "metadata_read": "metadata read",
     "metadata_write": "metadata written",
+}
+# Components of the energy.
+ENERGIES = {
+    "dram": "DRAM",
+    "sram": "SRAM",
+    "merge": "merge: comparisons",
+    "mac": "multiply and add",
+    "conversion": "conversion of formats",
 }
 ALTERNATIVES = 12
 # The measures that schemes are compared by, the most reliable first: the number that both must have, and its name.
@@ -102,6 +110,7 @@ def render(
             pe_chart=_pe_chart(record),
             stall_chart=_stall_chart(record),
             traffic_chart=_traffic_chart(record),
+            energy_chart=_energy_chart(record),
             occupancies=_occupancies(result),
             kinds=KINDS,
         )
@@ -209,6 +218,18 @@ def _traffic_chart(record: dict[str, Any]) -> str | None:
         rows.append((f"{tensor} moved", segments, f"{short(moved)}{factor}"))
         rows.append((f"{tensor} once", [("bound", least, f"{tensor} once")], short(least)))
     return both(partial(bars, rows, "DRAM traffic by tensor"))
+
+
+def _energy_chart(record: dict[str, Any]) -> str | None:
+    energy = record["energy_pJ"]
+    if energy is None:
+        return None
+    rows = []
+    for segment in energy_parts(energy):
+        name = segment[2].partition(",")[0]
+        share = energy[name] / energy["total"] if energy["total"] else 0.0
+        rows.append((ENERGIES[name], [segment], f"{energy[name] / 1e6:,.4g} uJ ({share:.1%})"))
+    return both(partial(bars, rows, "Energy by component"))
 
 
 def _occupancies(result: EngineResult | None) -> list[dict[str, Any]]:

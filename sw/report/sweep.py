@@ -18,6 +18,7 @@ AXES = (
     ("area_proxy", "cycles", "area proxy, bits of SRAM", "cycles"),
     ("area_proxy", "dram_bytes", "area proxy, bits of SRAM", "DRAM bytes"),
     ("dram_bytes", "cycles", "DRAM bytes", "cycles"),
+    ("energy_pJ", "cycles", "energy, pJ", "cycles"),
 )
 MACHINE = ("design", "settings", "tiling", "engine")
 
@@ -42,6 +43,7 @@ def means(rows: Sequence[Row]) -> list[Row]:
                 name: _mean(row[name] for row in mine)
                 for name in ("cycles", "dram_bytes", "ideal_fraction", "roofline_fraction")
             }
+            | {"energy_pJ": _mean(row["energy_pJ"] for row in mine) if all(row["energy_pJ"] for row in mine) else None}
             | {"schedule_seconds": _mean(max(row["schedule_seconds"], 1e-6) for row in mine)}
         )
     return found

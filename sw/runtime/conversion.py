@@ -19,6 +19,8 @@ from sw.formats.storage import storage_format
 from sw.formats.storage.rlc import Rlc
 from sw.formats.storage_format import Field, Layout, Region, StorageFormat
 from sw.plan.stored_a import StoredA
+from sw.sage.constants import Constants
+from sw.sage.conversion import conversion_energy
 
 from .converter import Conversion, ConverterImage, Matrix, converter_image, entry_bytes, sorting
 
@@ -46,6 +48,7 @@ class StoredTensor:
     tensor: ``A``, ``B`` or ``C``. format: that it is kept in. bits: of the tensor in it.
     conversion: from that format to the accelerator's, of C the other way; None where there is no such pass over memory.
     overlapped: the accelerator converts it itself, on its way in.
+    energy_pJ: of its conversion, as often as it is converted; 0 where the host does it, or nobody.
     """
 
     tensor: str
@@ -53,6 +56,7 @@ class StoredTensor:
     bits: int
     conversion: Conversion | None
     overlapped: bool = False
+    energy_pJ: float = 0.0
 
     @property
     def bytes(self) -> int:
@@ -80,6 +84,20 @@ class Sides:
         tensor = SparseTensor.from_csr(matrix)
         kept, accelerated = _both(kind, form, tensor.shape, form.counts(tensor), matrix.nnz, matrix.value)
         return cls(matrix=matrix, form=form, leaves=leaves, kept=kept, accelerated=accelerated)
+
+    @property
+    def energy_pJ(self) -> float:
+        """Of the conversion, by MINT's building blocks."""
+        source, target = self.source.kind, self.target.kind
+        pairs = self.form.counts(SparseTensor.from_csr(self.matrix)).get("pairs", 0)
+        return conversion_energy(
+            (self.matrix.rows * self.matrix.columns, self.matrix.nnz, pairs),
+            source,
+            target,
+            self.matrix.value,
+            Constants(),
+            reorders="csc" in (source, target),
+        )
 
     @property
     def source(self) -> Matrix:

@@ -21,7 +21,7 @@ from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
 from sw.plan.stored_a import StoredA
-from sw.scheme.terms import ORDERS
+from sw.scheme.terms import ORDERS, WEIGHT_STATIONARY
 from sw.timing.hardware import MAXIMUM_ELEMENTS
 
 from .converter import FRAME_REGIONS, RECORD_REGIONS, SOURCES
@@ -195,12 +195,15 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
     registers["FIFO_LINES_B"] = scheme.fifo_lines(line)["B"]
 
+    # Fibers as the engine wants them: rows of A; of B rows, or columns.
+    by_columns = design.pe.dataflow == WEIGHT_STATIONARY
+    fibers = {"A": a, "B": b.transposed() if by_columns else b}
     cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
-    for name, operand in (("A", a), ("B", b)):
+    for name, operand in fibers.items():
         (begins, ends), coordinates = stored[name].row_ranges(operand), operand.coordinates
         occupied: NDArray[Any]
         if gathered is None:
-            occupied = tile_map(operand, *cuts[name])
+            occupied = tile_map(a if name == "A" else b, *cuts[name])
         elif name == "A":
             coordinates = gathered.places.astype(np.uint32)
             occupied = window_table(gathered)
@@ -223,7 +226,8 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
 
     # From here on the hardware may write.
     registers["WRITE_BEGIN"] = layout.next
-    for name, operand, across in (("A", a, tiles_k), ("B", b, tiles_j)):
+    for name, across in (("A", tiles_k), ("B", tiles_k if by_columns else tiles_j)):
+        operand = fibers[name]
         # Begin positions are kept only where segments are cut out of rows. They start as the row pointers: the tiling
         # controller counts on that where the first tile of a row may be skipped.
         positions = stored[name].word_bytes * operand.rows if across > 1 else 0
@@ -282,7 +286,9 @@ def _c_bytes(design: "Design", planned: Plan[Csr], *, cut_j: bool, cut_k: bool) 
     most = int(np.minimum(macs, planned.widest).sum())
     # The widest tile makes the longest partial rows, the narrowest ones the most pieces of a row.
     widths = (columns, planned.grids["j"].grain) if scheme.tuning else (scheme.T_j,)
-    scratch = max(scratch_elements(a, macs, design.pe.merge_radix, width, columns) for width in widths)
+    scratch = 0
+    if design.pe.dataflow != WEIGHT_STATIONARY:  # whose rows are never merged in steps
+        scratch = max(scratch_elements(a, macs, design.pe.merge_radix, width, columns) for width in widths)
     nonzeros = {"ELEMENTS": most, "PARTIAL": most * cut_k, "FINISHED": most * cut_j, "SCRATCH": scratch}
     line = design.line_bytes
     sizes = {f"C_{name}": -(-ELEMENT_BYTES * count // line) * line for name, count in nonzeros.items()}

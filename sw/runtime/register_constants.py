@@ -10,7 +10,7 @@ COUNTER_BASE = 0x400
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
 # Formats in which the accelerator takes A, where it converts it on its way in; registers and counters of such a build.
 CONVERTED = ("dense", "coo", "rlc", "zvc")
-CONVERSION = ("CONVERSION", "COUNT", "STALL_CONVERSION")
+CONVERSION = ("CONVERSION", "COUNT")
 # What WAITING.phase says, by its value; what its other fields stand for.
 PHASES = (
     "idle",
@@ -226,6 +226,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "STALL_LOAD": (0x550, 64, "counter", (("value", 0, 64, "r"),)),
     "PHASE_NEXT_TILE": (0x558, 64, "counter", (("value", 0, 64, "r"),)),
     "STALL_CONVERSION": (0x560, 64, "counter", (("value", 0, 64, "r"),)),
+    "MERGED": (0x568, 64, "counter", (("value", 0, 64, "r"),)),
 }
 
 # code: (name, what happened, what ERROR_DETAIL says)
@@ -337,4 +338,5 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
     "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
     "STALL_CONVERSION": ("cycles", False, "Cycles in which a nonzero of A could be taken and its conversion has none."),
+    "MERGED": ("nonzeros", False, "Nonzeros merged, those of partial results and of scratch fibers included."),
 }

@@ -15,8 +15,10 @@ import numpy as np
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.plan.records import tensor_formats
+from sw.scheme.terms import INNER, WEIGHT_STATIONARY
 
 from .conversion import ACCELERATED, StoredTensor
+from .energy import run_energy
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -63,7 +65,8 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, design: "Design") -> dict[str, int]
     ----------
     a, b: patterns of the operands in SciPy's CSR.
     c: the result with every coordinate that received a product.
-    design: where its dataflow is an outer product A lies by columns, in an inner product B does; else all three lie by rows.
+    design: where its dataflow is an outer product A lies by columns, in an inner product and with weight-stationary PEs B does;
+        else all three lie by rows.
 
     A nonzero of A whose row of B is empty has no part, nor has a row of B that no nonzero of A selects: tile maps, windows and
     lists pass them over. Of pointers there are one for each row that has a part, and the first. So no tiling moves less.
@@ -74,10 +77,11 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, design: "Design") -> dict[str, int]
     used[a.indices[meets]] = True
     inner, rows = int(np.count_nonzero(used)), int(np.count_nonzero(np.diff(c.pointers)))
     dataflow, formats = design.pe.dataflow, tensor_formats(design, inner, b.shape[1])
-    columns = len(np.unique(c.coordinates)) if dataflow == "inner" else 0
+    by_columns = dataflow in (INNER, WEIGHT_STATIONARY)
+    columns = len(np.unique(c.coordinates)) if by_columns else 0
     parts = {
         "A": (int(np.count_nonzero(meets)), inner if dataflow == "outer" else rows),
-        "B": (int(lengths[used].sum()), columns if dataflow == "inner" else inner),
+        "B": (int(lengths[used].sum()), columns if by_columns else inner),
         "C": (c.nnz, rows),
     }
     sizes = {
@@ -87,13 +91,20 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, design: "Design") -> dict[str, int]
     return sizes | {"total": sum(sizes.values())}
 
 
+def macs_per_cycle(design: "Design") -> int:
+    """MACs of all PEs."""
+    return design.pe.count * (design.pe.vector if design.pe.dataflow == WEIGHT_STATIONARY else 1)
+
+
 def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
-    """Cycles below which no run can stay: ``compute`` (every PE one MAC a cycle), ``dram`` (the bus moves one beat a
-    cycle) and ``sram`` (every MAC reads one nonzero of B from the banks, each of which gives one line a cycle)."""
+    """Cycles below which no run can stay: ``compute`` (every PE all its MACs in a cycle), ``dram`` (the bus moves one beat a
+    cycle) and ``sram`` (every MAC reads one nonzero of B from the banks, each of which gives one line a cycle; but
+    weight-stationary PEs have theirs in their buffers)."""
+    stays = design.pe.dataflow == WEIGHT_STATIONARY
     return {
-        "compute": _ceil(macs, design.pe.count),
+        "compute": _ceil(macs, macs_per_cycle(design)),
         "dram": _ceil(dram_bytes, design.bus_bytes),
-        "sram": _ceil(macs, design.buffer.banks * design.lanes),
+        "sram": 0 if stays else _ceil(macs, design.buffer.banks * design.lanes),
     }
 
 
@@ -277,8 +288,9 @@ def result_record(
         "ideal_fraction": _share(ideal, cycles),
         "bounds": limits if traffic else least,
         "bound": max(limits, key=lambda name: limits[name]) if traffic else None,
-        "pe_utilization": _share(macs, cycles * design.pe.count if cycles else None),
+        "pe_utilization": _share(macs, cycles * macs_per_cycle(design) if cycles else None),
         "dram_bytes": traffic,
+        "energy_pJ": run_energy(design, engine_result, scheme, product.structural.nnz, stored),
         "memory_formats": _described(stored),
         "useful_bytes": useful,
         "least_reads_b": least_reads,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .energy import COMPONENTS
 from .result import converting
 
 __all__ = ["COLUMNS", "failed_row", "row_of"]
@@ -18,7 +19,8 @@ COLUMNS: dict[str, type] = {
     "cycles": int, "roofline_cycles": int, "ideal_cycles": int, "roofline_fraction": float, "ideal_fraction": float,
     "pe_utilization": float,
     "dram_bytes": int, "dram_bytes_a": int, "dram_bytes_b": int, "dram_bytes_c": int, "metadata_bytes": int,
-    "useful_bytes": int, "conversion_cycles": int, "conversion_bytes": int,
+    "useful_bytes": int, "energy_pJ": float, **{f"energy_pJ_{name}": float for name in COMPONENTS},
+    "conversion_cycles": int, "conversion_bytes": int,
     "tiles": int, "tiles_skipped": int, "tiles_overbooked": int, "adjustments": int,
     "schedule_seconds": float, "run_seconds": float, "kept": bool, "key": str,
 }  # fmt: skip
@@ -38,6 +40,7 @@ def row_of(names: dict[str, Any], record: dict[str, Any], area: float) -> dict[s
     design, scheme, traffic = record["design"], record["scheme"], record["dram_bytes"]
     a, b = record["operands"]["A"], record["operands"]["B"]
     tensors = {} if traffic is None else {tensor: traffic[tensor] for tensor in "ABC"}
+    energy = record["energy_pJ"] or {}
     conversion_cycles, conversion_bytes = converting(record)
     cycles, mhz = record["cycles"], design["clock"]["mhz"]
     found = {
@@ -64,6 +67,8 @@ def row_of(names: dict[str, Any], record: dict[str, Any], area: float) -> dict[s
         if tensors
         else None,
         "useful_bytes": record["useful_bytes"]["total"],
+        "energy_pJ": energy.get("total"),
+        **{f"energy_pJ_{name}": energy.get(name) for name in COMPONENTS},
         "conversion_cycles": conversion_cycles,
         "conversion_bytes": conversion_bytes,
         "tiles": record["tiles"]["total"],

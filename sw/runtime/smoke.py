@@ -8,11 +8,13 @@ import numpy as np
 
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
-from sw.golden.spgemm import Product, multiply
+from sw.golden.product import product_of
+from sw.golden.spgemm import Product
 from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
+from sw.scheme.terms import WEIGHT_STATIONARY
 
 from .memory_image import MemoryImage, build_image
 
@@ -50,7 +52,7 @@ def smoke_case(design: "Design") -> SmokeCase:
         b=b,
         scheme=scheme,
         image=build_image(design, plan(scheme, a, b, design), poison=True),
-        product=multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme),
+        product=product_of(design.pe, a, b, scheme),
     )
 
 
@@ -91,8 +93,10 @@ def _bits(number: int, value: str) -> int:
 
 
 def _scheme(design: "Design") -> Scheme:
-    """Two tiles along i, two along j and at least three along k, as large as the buffer allows."""
-    line = design.line_bytes
+    """Two tiles along i, two or more along j and at least three along k, as large as PEs and buffer allow."""
+    line, side_j = design.line_bytes, -(-SHAPE["j"] // 2)
+    if design.pe.dataflow == WEIGHT_STATIONARY:
+        side_j = min(side_j, design.pe.count)
     for side in range(-(-SHAPE["k"] // 3), 0, -1):
         lines = -(-side // design.lanes) + MINIMUM_FIFO_LINES + LINES_OF_DATA
         lines = min(lines, design.sram_lines - MINIMUM_LINES_A)
@@ -100,7 +104,7 @@ def _scheme(design: "Design") -> Scheme:
             policy="smoke",
             order="jki",
             T_i=-(-SHAPE["i"] // 2),
-            T_j=-(-SHAPE["j"] // 2),
+            T_j=side_j,
             T_k=side,
             buffer_bytes={"A": MINIMUM_LINES_A * line, "B": lines * line, "C": 0},
             fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": MINIMUM_FIFO_LINES * line},

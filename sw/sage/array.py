@@ -7,10 +7,11 @@ metadata. A PE has one register for the row of its sum, so what is sent in a cyc
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from sw.energy import MAC_PJ
 from sw.formats.sparse_tensor import VALUE_BITS
 from sw.formats.storage_format import coordinate_bits
 
-from .constants import MAC_PJ, Constants
+from .constants import Constants
 from .counts import Fibers
 from .workload import Workload
 

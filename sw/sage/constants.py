@@ -1,25 +1,14 @@
-"""What an event costs, each number once with its source; none is fitted to a result.
-
-Energies are those of Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V), which MINT cites, too.
-"""
+"""What an event costs; none is fitted to a result. Energies are those of :mod:`sw.energy`, rates have their source here."""
 
 from dataclasses import dataclass
 
+from sw.energy import ADD_PJ, DRAM_BIT_PJ, REGISTER_BIT_PJ, SRAM_PJ
+
 __all__ = [
     "CLOCK_HZ",
-    "MAC_PJ",
     "PROCESSORS",
     "Constants",
 ]
-
-#: Of a multiplication and an addition. ``int16``: four 8-bit multiplications; ``bf16``: a 16-bit product summed in 32 bits.
-MAC_PJ = {
-    "int8": 0.2 + 0.1,
-    "int16": 4 * 0.2 + 0.1,
-    "int32": 3.1 + 0.1,
-    "bf16": 1.1 + 0.9,
-    "fp32": 3.7 + 0.9,
-}
 
 #: MINT, section VII.B: the converter is placed and routed at 1 GHz.
 CLOCK_HZ = 1e9
@@ -34,11 +23,11 @@ class Constants:
 
     Parameters
     ----------
-    dram_bit: 1.3 nJ for 64 bits, the lower end; MINT's 6400 32-bit additions are the same (section I).
-    scratchpad_bit: 100 pJ for 64 bits of a 1 MB SRAM: the global buffer that the bus is fed from.
-    accumulator_bit: 10 pJ for 64 bits of an 8 KB SRAM: a bank of the output buffer.
-    pe_bit: 1 pJ for 32 bits of a register file, as EIE has it (table II there): a PE's 512 bytes.
-    add_bit: 0.1 pJ for a 32-bit addition: an input of a prefix sum.
+    dram_bit: of memory.
+    scratchpad_bit: of a 1 MB SRAM: the global buffer that the bus is fed from.
+    accumulator_bit: of an 8 KB SRAM: a bank of the output buffer.
+    pe_bit: of a register file: a PE's 512 bytes.
+    add_bit: of an addition: an input of a prefix sum.
     compare_bit: an addition and the read of the stored id that is compared.
     divide: pJ of a 32-bit division or remainder: as many additions as bits.
     prefix_inputs: MINT, section VII.B: 32 inputs of the prefix sum.
@@ -47,13 +36,13 @@ class Constants:
     memory_bits: what memory moves in a cycle; MINT names the 512-bit input bus alone, which memory keeps up with here.
     """
 
-    dram_bit: float = 20.0
-    scratchpad_bit: float = 100 / 64
-    accumulator_bit: float = 10 / 64
-    pe_bit: float = 1 / 32
-    add_bit: float = 0.1 / 32
-    compare_bit: float = 0.1 / 32 + 1 / 32
-    divide: float = 32 * 0.1
+    dram_bit: float = DRAM_BIT_PJ
+    scratchpad_bit: float = SRAM_PJ[1 << 20] / 64
+    accumulator_bit: float = SRAM_PJ[8 << 10] / 64
+    pe_bit: float = REGISTER_BIT_PJ
+    add_bit: float = ADD_PJ / 32
+    compare_bit: float = ADD_PJ / 32 + REGISTER_BIT_PJ
+    divide: float = 32 * ADD_PJ
     prefix_inputs: int = 32
     dividers: int = 8
     sorted_entries: int = 8

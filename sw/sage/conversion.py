@@ -12,7 +12,7 @@ from sw.formats.sparse_tensor import VALUE_BITS
 from .constants import CLOCK_HZ, PROCESSORS, Constants
 from .workload import Operand
 
-__all__ = ["NO_CONVERSION", "Conversion", "hardware_conversion", "software_conversion"]
+__all__ = ["NO_CONVERSION", "Conversion", "conversion_energy", "hardware_conversion", "software_conversion"]
 
 COLUMN_ORDER = ("csc",)
 #: Formats with a coordinate or a pointer for each nonzero; the others have positions.
@@ -40,33 +40,67 @@ def hardware_conversion(
     """
     if source == target:
         return NO_CONVERSION
-    nnz, add = operand.nnz, 32 * constants.add_bit
+    nnz = operand.nnz
     passes = [0.0]
-    energy = 0.0
     if source in ("dense", "zvc"):
-        # Each place is compared with 0, or its bit looked at, and counted.
         passes.append(operand.places / constants.prefix_inputs)
-        energy += operand.places * (2 if source == "dense" else 1) * add
     elif source == "rlc":
-        pairs = operand.counts("rlc")["pairs"]
-        passes.append(pairs / constants.prefix_inputs)
-        energy += pairs * add
+        passes.append(_pairs(operand, source) / constants.prefix_inputs)
     if source not in COORDINATES and target in COORDINATES:
         passes.append(nnz / constants.dividers)
-        energy += nnz * 2 * constants.divide
-    if target in ("rlc", "zvc") or (target in COORDINATES and target != "coo") or source in COORDINATES:
-        # Gaps, bits, pointers: a prefix sum over entries.
+    if _sums(source, target):
         passes.append(nnz / constants.prefix_inputs)
-        energy += nnz * add
     cycles = 0.0 if target == "dense" else max(passes)
     cycles = max(0.0, cycles - operand.bits(memory, value) / constants.memory_bits)
-    free = not dense_by_row and "dense" in (source, target)
-    if (source in COLUMN_ORDER) != (target in COLUMN_ORDER) and not free:
-        # Counted while they arrive, then each entry goes to its place: written and read once, sorted before.
+    reorders = _reorders(source, target, dense_by_row)
+    if reorders:
         cycles += nnz / constants.sorted_entries
+    energy = conversion_energy(
+        (operand.places, nnz, _pairs(operand, source)), source, target, value, constants, reorders=reorders
+    )
+    return Conversion(cycles=cycles, energy=energy)
+
+
+def conversion_energy(
+    counts: tuple[float, float, float], source: str, target: str, value: str, constants: Constants, *, reorders: bool
+) -> float:
+    """Of MINT's building blocks, pJ.
+
+    Parameters
+    ----------
+    counts: places, nonzeros, pairs of rlc. source, target: formats. value: type of the values.
+    reorders: entries go to their places through the scratchpad.
+    """
+    places, nnz, pairs = counts
+    if source == target:
+        return 0.0
+    add = 32 * constants.add_bit
+    # Each place is compared with 0, or its bit looked at, and counted; runs are added up.
+    energy = {"dense": 2 * places, "zvc": places, "rlc": pairs}.get(source, 0) * add
+    if source not in COORDINATES and target in COORDINATES:
+        energy += nnz * 2 * constants.divide
+    if _sums(source, target):
+        energy += nnz * add
+    if reorders:
+        # Counted while they arrive, then each entry goes to its place: written and read once, sorted before.
         entry = VALUE_BITS[value] + 32
         energy += nnz * (2 * entry * constants.scratchpad_bit + 2 * add)
-    return Conversion(cycles=cycles, energy=energy)
+    return energy
+
+
+def _sums(source: str, target: str) -> bool:
+    """Gaps, bits, pointers: a prefix sum over entries."""
+    return target in ("rlc", "zvc") or (target in COORDINATES and target != "coo") or source in COORDINATES
+
+
+def _reorders(source: str, target: str, dense_by_row: bool) -> bool:
+    """Between row and column order, which dense values that may come in either order do not have."""
+    free = not dense_by_row and "dense" in (source, target)
+    return (source in COLUMN_ORDER) != (target in COLUMN_ORDER) and not free
+
+
+def _pairs(operand: Operand, source: str) -> int:
+    return operand.counts("rlc")["pairs"] if source == "rlc" else 0
 
 
 def software_conversion(operand: Operand, source: str, target: str, value: str, processor: str = "cpu") -> Conversion:

@@ -6,9 +6,9 @@ for each of them, all columns of a tile of B. Partitions hold 8 bytes of metadat
 
 from .errors import SchemeError
 from .hardware_scheme import HardwareScheme
-from .rules import check_shares
+from .rules import check_plain_tiles, check_shares
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from .terms import INNER, NATURAL, OUTER, TENSORS, Hardware
+from .terms import INNER, OUTER, TENSORS, Hardware
 
 __all__ = ["check", "fibers"]
 
@@ -25,15 +25,7 @@ def check(scheme: HardwareScheme, design: Hardware) -> None:
     """Raise SchemeError unless the model of the design's dataflow can run the scheme, whose sides fit the operands."""
     line, dataflow = design.line_bytes, design.pe.dataflow
     check_shares(scheme, design)
-    absent = f"left out: only gustavson has it, and the design's pe.dataflow is {dataflow}"
-    if scheme.tiles:
-        raise SchemeError("tiles", scheme.tiles, absent)
-    if scheme.gathers:
-        raise SchemeError("load", scheme.load, absent)
-    if scheme.tuning:
-        raise SchemeError("tuning", True, absent)
-    if scheme.row_order != NATURAL:
-        raise SchemeError("row_order", scheme.row_order, absent)
+    check_plain_tiles(scheme, dataflow)
     for tensor in "AB":
         least = (MINIMUM_LINES_A if tensor == "A" else MINIMUM_FIFO_LINES) * line
         if scheme.buffer_bytes[tensor] < least:

@@ -1,12 +1,36 @@
-"""What a scheme must keep to on a design with Gustavson's dataflow."""
+"""What a scheme must keep to on a design that has hardware: Gustavson's dataflow, and weight-stationary PEs."""
 
 from .errors import SchemeError
 from .explicit_tiles import cut_inside, longest_sides, uncovered
 from .hardware_scheme import HardwareScheme
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from .terms import BUFFERING, EXPLICIT_ORDER, LOAD_USED, MOST_STRIPS, ONLY_B, STREAMING, Hardware
+from .terms import (
+    BUFFERING,
+    EXPLICIT_ORDER,
+    GUSTAVSON,
+    LOAD_USED,
+    MOST_STRIPS,
+    NATURAL,
+    ONLY_B,
+    STREAMING,
+    WEIGHT_STATIONARY,
+    Hardware,
+)
 
-__all__ = ["check", "check_shares"]
+__all__ = ["check", "check_plain_tiles", "check_shares"]
+
+
+def check_plain_tiles(scheme: HardwareScheme, dataflow: str) -> None:
+    """Raise SchemeError for what only Gustavson's dataflow has."""
+    absent = f"left out: only {GUSTAVSON} has it, and the design's pe.dataflow is {dataflow}"
+    if scheme.tiles:
+        raise SchemeError("tiles", scheme.tiles, absent)
+    if scheme.gathers:
+        raise SchemeError("load", scheme.load, absent)
+    if scheme.tuning:
+        raise SchemeError("tuning", True, absent)
+    if scheme.row_order != NATURAL:
+        raise SchemeError("row_order", scheme.row_order, absent)
 
 
 def check_shares(scheme: HardwareScheme, design: Hardware) -> None:
@@ -27,7 +51,13 @@ def check(scheme: HardwareScheme, design: Hardware, extent: tuple[int, int, int]
     Any order is legal with any mode of A: where j is not innermost its tiles are loaded at almost every visit.
     """
     line, lanes = design.line_bytes, design.lanes
-    columns = extent[1]
+    # B's fibers are its rows, or the columns that the PEs keep: which rank numbers them, and which they run along.
+    number, along = "k", "j"
+    if design.pe.dataflow == WEIGHT_STATIONARY:
+        number, along = along, number
+        check_plain_tiles(scheme, design.pe.dataflow)
+        if scheme.T_j > design.pe.count:
+            raise SchemeError("T_j", scheme.T_j, f"at most {design.pe.count}: each PE keeps a column of B")
     check_shares(scheme, design)
     if scheme.buffer_bytes["A"] < MINIMUM_LINES_A * line:
         raise SchemeError("buffer_bytes.A", scheme.buffer_bytes["A"], f"at least {MINIMUM_LINES_A * line}")
@@ -43,12 +73,13 @@ def check(scheme: HardwareScheme, design: Hardware, extent: tuple[int, int, int]
     if scheme.gathers:
         _check_gathered(scheme, extent)
     elif scheme.buffers("B") and scheme.load != LOAD_USED:
-        needed = (-(-scheme.T_k // lanes) + 1) * line + scheme.fifo_bytes["B"]
+        fibers, what = scheme.tile(number), "rows" if number == "k" else "columns"
+        needed = (-(-fibers // lanes) + 1) * line + scheme.fifo_bytes["B"]
         if scheme.buffer_bytes["B"] < needed:
-            allowed = f"at least {needed}: metadata of {scheme.T_k} rows at 8 bytes, the FIFO-managed region, a line"
+            allowed = f"at least {needed}: metadata of {fibers} {what} at 8 bytes, the FIFO-managed region, a line"
             raise SchemeError("buffer_bytes.B", scheme.buffer_bytes["B"], allowed)
-    elif scheme.T_j < columns and not scheme.buffers("B"):
-        allowed = f"{BUFFERING} while T_j = {scheme.T_j} is less than J = {columns}"
+    elif scheme.tile(along) < (size := extent["ijk".index(along)]) and not scheme.buffers("B"):
+        allowed = f"{BUFFERING} while T_{along} = {scheme.tile(along)} is less than {along.upper()} = {size}"
         raise SchemeError("mode.B", scheme.mode["B"], allowed)
     if scheme.tiles:
         _check_explicit(scheme, extent)

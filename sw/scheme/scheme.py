@@ -9,7 +9,7 @@ from . import dataflow_rules, rules
 from .errors import SchemeError
 from .explicit_tiles import malformed
 from .hardware_scheme import LARGEST, HardwareScheme, integer, modes
-from .terms import GUSTAVSON, LOAD_LIST, LOAD_WINDOW, ORDERS, Hardware
+from .terms import GUSTAVSON, LOAD_LIST, LOAD_WINDOW, ORDERS, WEIGHT_STATIONARY, Hardware
 
 __all__ = ["Scheme"]
 
@@ -96,7 +96,7 @@ class Scheme(HardwareScheme):
         for rank, size in zip("ijk", (I, J, K), strict=True):
             if self.tile(rank) > size:
                 raise SchemeError(f"T_{rank}", self.tile(rank), f"from 1 to {rank.upper()} = {size}")
-        if design.pe.dataflow == GUSTAVSON:
+        if design.pe.dataflow in (GUSTAVSON, WEIGHT_STATIONARY):
             rules.check(self, design, (I, J, K))
         else:
             dataflow_rules.check(self, design)

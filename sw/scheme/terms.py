@@ -18,6 +18,7 @@ __all__ = [
     "OUTER",
     "STREAMING",
     "TENSORS",
+    "WEIGHT_STATIONARY",
     "Hardware",
 ]
 
@@ -34,7 +35,7 @@ LOAD_TILE, LOAD_LIST, LOAD_REUSE, LOAD_USED = "tile", "list", "reuse", "used"
 LISTS = (LOAD_LIST, LOAD_REUSE)
 # Read, not written: tiles said which range of k they span.
 LOAD_WINDOW = "window"
-GUSTAVSON, OUTER, INNER = "gustavson", "outer", "inner"
+GUSTAVSON, OUTER, INNER, WEIGHT_STATIONARY = "gustavson", "outer", "inner", "weight_stationary"
 # Tensors whose tiles policies keep on chip unless told otherwise.
 HARDWARE_BUFFERED = ("A", "B")
 # Modes where B's rows are gathered, or tiles are explicit; the order of explicit tiles.

@@ -17,6 +17,7 @@ __all__ = [
     "CELLS_BESIDE",
     "CELLS_LINE_BYTES",
     "CHUNK_CYCLES",
+    "COLUMN_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
     "FIRST_CYCLES",
@@ -31,8 +32,10 @@ __all__ = [
     "NEXT_CHAIN_CYCLES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
+    "PART_CYCLES",
     "PASSING_CYCLES",
     "PHASE_CYCLES",
+    "PIECE_CYCLES",
     "PLACED_CYCLES",
     "PLACES_CYCLES",
     "PLACING_CYCLES",
@@ -41,11 +44,13 @@ __all__ = [
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
     "ROWS_CYCLES",
+    "SCAN_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
     "SPAN",
     "SPANS",
     "START_CYCLES",
+    "STATIONARY_TILE_CYCLES",
     "TABLE_CYCLES",
     "TAKES_CYCLES",
     "TILE_CYCLES",
@@ -91,6 +96,8 @@ SETTLE_CYCLES = 10
 AHEAD_LINES = 200
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
 CHUNK_CYCLES = 8
+# More cycles for a row of A that is cut along k: one at each chunk's end.
+SCAN_CYCLES = 2
 
 # A job ----------------------------------------------------------------------------------------------------------------
 # Of a request of lines in the memory engine, beside the memory's latency: there and back.
@@ -137,6 +144,16 @@ TAKES_CYCLES = 5
 PASSING_CYCLES = 12.0
 # Cycles for each row and j tile in which its two pointers are read.
 POINTER_CYCLES = 2.5
+
+# Weight-stationary PEs -------------------------------------------------------------------------------------------------
+# Around a tile's rows, as TILE_CYCLES.
+STATIONARY_TILE_CYCLES = 70
+# From the first nonzero of A to the first word of a column, and from the last word of the last column to the bus.
+COLUMN_CYCLES = 20
+# From the request of a part of a column that overflows its PE's buffer to its first word.
+PART_CYCLES = 18
+# From the request of a piece of a row of C to its first nonzero, beside the memory's latency.
+PIECE_CYCLES = 10
 
 # Area -----------------------------------------------------------------------------------------------------------------
 # Logic cells (LUTs and flip-flops) of a design with 64 leaves and lines of 128 bits on ECP5, `fiberloom synth --target ecp5`:

@@ -9,6 +9,7 @@ __all__ = [
     "NEXT_CHUNK_LINES",
     "ORDERS",
     "READER_CYCLES",
+    "READ_FIBERS",
     "REMEMBERED_SEGMENTS",
     "UNDER_WAY",
 ]
@@ -29,6 +30,8 @@ NEXT_CHUNK_LINES = 16
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 # Cycles of a reader of packed records, from a request to memory's and from a beat to its line (rtl.mint.reader.record_reader).
 READER_CYCLES = 7
+# Fibers that a weight-stationary design reads at a time (rtl.accessor.nonzero_reader).
+READ_FIBERS = 16
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
 # Jobs that a PE has under way (rtl.pe.gustavson).

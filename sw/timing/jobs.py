@@ -42,6 +42,7 @@ __all__ = [
     "OWN",
     "SCRATCH",
     "SCRATCH_MERGE",
+    "STEPS",
     "STREAMED",
     "jobs_end",
     "write_job",

@@ -9,7 +9,7 @@ from math import gcd
 from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
 
-__all__ = ["PITCH", "beats_of_lines", "expected_beats", "line_beats", "record_beats"]
+__all__ = ["PITCH", "beats_of_lines", "expected_beats", "fetched_lines", "line_beats", "record_beats"]
 
 # Of lines that lie in memory as on chip, one beat each.
 PITCH = 8 * ELEMENT_BYTES
@@ -25,6 +25,14 @@ def record_beats(begin: int, end: int, width: int, beat: int) -> int:
 def beats_of_lines(first: int, stop: int, pitch: int) -> int:
     """Beats that hold lines ``first`` to ``stop - 1`` (``rtl.mint.reader.line_range``)."""
     return record_beats(first, stop, pitch, PITCH)
+
+
+@njit(cache=True)
+def fetched_lines(begin: int, length: int, lanes: int) -> int:
+    """Lines that hold the nonzeros from ``begin`` on; none for an empty fiber."""
+    if length == 0:
+        return 0
+    return -(-(begin + length) // lanes) - begin // lanes
 
 
 @njit(cache=True)

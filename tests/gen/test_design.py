@@ -23,10 +23,16 @@ def test_shipped_designs_are_what_the_contract_says():
     everywhere = ("rtl", "model", "golden")
     assert found == {
         "tiny": (2, 4, 8 << 10, 4, 128, everywhere),
+        "flex_tiny": (2, 4, 8 << 10, 4, 128, everywhere),
+        "flex": (8, 64, 256 << 10, 16, 128, everywhere),
         "edge": (8, 64, 256 << 10, 16, 128, everywhere),
         "server": (32, 64, 4 << 20, 32, 512, everywhere),
         "extensor": (128, 64, 30 << 20, 64, 1024, ("model", "golden")),
     }
+    stationary = {name: load_design(name).pe for name in ("flex_tiny", "flex")}
+    sizes = {name: (pe.dataflow, pe.vector, pe.buffer_entries, pe.acf_a) for name, pe in stationary.items()}
+    kind = "weight_stationary"
+    assert sizes == {"flex_tiny": (kind, 2, 16, "csr"), "flex": (kind, 4, 128, "csr")}
     server = load_design("server")
     assert (server.clock.mhz, server.dram.bandwidth_gbps) == (1000, 68)
 
@@ -80,14 +86,26 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["pe.count=many"], "--set pe.count=many: must be an integer between 1 and 256"),
         (["pe.merge_radix=512"], "--set pe.merge_radix=512: must be a power of two between 2 and 256"),
         (
-            ["pe.dataflow=weight_stationary"],
-            "--set pe.dataflow=weight_stationary: must be one of 'gustavson', 'outer', 'inner' "
-            "(no tier runs this intra-tile dataflow in this version)",
+            ["pe.dataflow=weight"],
+            "--set pe.dataflow=weight: must be one of 'gustavson', 'outer', 'inner', 'weight_stationary'",
         ),
         (
             ["pe.dataflow=inner", 'tiers=["rtl", "model"]'],
-            "--set pe.dataflow=inner: must be 'gustavson' where tiers has 'rtl': the others have no hardware",
+            "--set pe.dataflow=inner: must be one of 'gustavson', 'weight_stationary' where tiers has 'rtl': "
+            "the others have no hardware",
         ),
+        (
+            ["pe.vector=8"],
+            "--set pe.vector=8: must be left out: only weight_stationary has it, and pe.dataflow is gustavson",
+        ),
+        (
+            ["pe.dataflow=weight_stationary"],
+            "configs/tiny.toml with --set pe.dataflow=weight_stationary: tuning.dynamic = true: must be false where "
+            "pe.dataflow is weight_stationary: its tiles are as wide as its PEs",
+        ),
+        (["pe.vector=3"], "--set pe.vector=3: must be a power of two between 1 and 32"),
+        (["pe.buffer_entries=2"], "--set pe.buffer_entries=2: must be an integer between 4 and 1024"),
+        (["pe.acf_a=dense"], "--set pe.acf_a=dense: must be one of 'csr', 'coo'"),
         (["pe.value=double"], "--set pe.value=double: must be one of 'int8', 'int16', 'int32', 'bf16', 'fp32'"),
         (["pe.overflow=clip"], "--set pe.overflow=clip: must be one of 'wrap', 'saturate'"),
         (["pe.subnormals=no"], "--set pe.subnormals=no: must be one of 'keep', 'flush'"),
@@ -116,10 +134,11 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["axi.burst_beats=64", "axi.data_bits=1024"], "--set axi.burst_beats=64: must be at most 32: "
          "AXI bursts stay in 4 KiB"),
         (["pe.coun=2"], "--set pe.coun=2: no such field: must be one of "
-         "dataflow, count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals (did you mean count?)"),
+         "dataflow, count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals, "
+         "vector, buffer_entries, acf_a (did you mean count?)"),
         (["cache.bytes=2"], f"--set cache.bytes=2: no such field: must be one of {SECTIONS}"),
         (["pe=3"], "--set pe=3: must be a table with dataflow, count, merge_radix, value, leaf_lines, queue_lines, "
-         "overflow, subnormals"),
+         "overflow, subnormals, vector, buffer_entries, acf_a"),
         (["name.first=3"], "--set name.first=3: name has no fields"),
         (["name=two words"], "--set name=two words: must be letters, digits, '-' and '_', beginning with a letter, "
          "at most 64"),
@@ -221,7 +240,7 @@ def test_files_that_are_no_designs(tmp_path, content, message):
 
 
 def test_names_that_are_no_designs(tmp_path):
-    names = "edge, extensor, server, tiny"
+    names = "edge, extensor, flex, flex_tiny, server, tiny"
     with pytest.raises(DesignError) as refused:
         load_design("egde")
     assert str(refused.value) == (
@@ -315,12 +334,14 @@ def test_a_base_may_have_a_base_beside_it(tmp_path, monkeypatch):
     [
         ("base = 3\n", "{path}: base = 3: must be the name of a design or of a TOML file"),
         ('base = "mine.toml"\n', "{path}: base = 'mine.toml': must be another design: these files are each other's base"),
-        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, server, tiny or a TOML file "
+        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, flex, flex_tiny, "
+         "server, tiny or a TOML file "
          "(did you mean edge?)"),
         # Everything at once, the file named once.
         ('base = "edge"\nnamed = 1\n[pe]\ncount = 0\nmerge_radius = 4\n[clock]\nmhz = "fast"\n',
          "{path}: pe.count = 0: must be an integer between 1 and 256; pe.merge_radius: no such field: must be one of dataflow, "
-         "count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals (did you mean merge_radix?); "
+         "count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals, "
+         "vector, buffer_entries, acf_a (did you mean merge_radix?); "
          "clock.mhz = 'fast': must be a number between 1 and 10000; "
          f"named: no such field: must be one of {SECTIONS} (did you mean name?)"),
         # Fields that do not fit together, too.

@@ -19,6 +19,7 @@ from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
 from sw.plan.plan import plan
+from sw.runtime.energy import run_energy
 from sw.runtime.simulation.engine import run_rtl
 from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.errors import SchemeError
@@ -94,6 +95,8 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
     model = run_model(design, plan(forced, a, b, design))
     assert found.dram_bytes == model.dram_bytes
     assert check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model) == []
+    energy = [run_energy(design, of, forced, golden.structural.nnz) for of in (found, model)]
+    assert energy[0] is not None and energy[0] == energy[1]
     for key in ("peak_bytes", "hits", "bumped"):
         assert found.buffer["A"][key] == model.buffer["A"][key], key
     return found.counters

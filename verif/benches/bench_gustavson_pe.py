@@ -92,7 +92,7 @@ class PeBench(StreamBench):
     def forget(self) -> None:
         self.golden: deque[Any] = deque()
         self.fiber: list[tuple[int, int]] = []
-        self.macs = self.wanted_macs = 0
+        self.macs = self.wanted_macs = self.merged = self.wanted_merged = 0
         self.places["sram"] = 0
 
     def bits(self) -> int:
@@ -125,6 +125,7 @@ class PeBench(StreamBench):
             words = np.array(coordinates, np.uint32), np.array(values, np.uint32)
             golden.append(JobLeaf(*words, None if unit else weight))
             self.wanted_macs += 0 if unit else len(coordinates)
+            self.wanted_merged += len(coordinates)
             coverage.hit("unit", unit)
             coverage.hit("in_memory" if in_memory else "in_sram")
             coverage.hit("long_leaf", len(coordinates) > self.lanes * self.line_slots(number))
@@ -182,6 +183,7 @@ class PeBench(StreamBench):
 
     def every_cycle(self) -> None:
         self.macs += int(self.dut.event_mac.value)
+        self.merged += int(self.dut.event_merged.value)
         coverage.hit("output_full", bool(int(self.dut.event_stall_output.value)))
         coverage.hit("input_waits", bool(int(self.dut.event_stall_input.value)))
 
@@ -189,6 +191,7 @@ class PeBench(StreamBench):
         await self.settle()
         assert not int(self.dut.busy.value) and not self.fiber
         assert self.macs == self.wanted_macs, f"{self.macs} products, expected {self.wanted_macs}"
+        assert self.merged == self.wanted_merged, f"{self.merged} nonzeros merged, expected {self.wanted_merged}"
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")

@@ -42,7 +42,7 @@ class Traffic(Batched):
     Where loops have remainders, instances differ: then it is the mean of all of them, rounded up.
     extents, size: of its tile, at most. partition: words of different places that one instance sees. sweep: where ``fills``
     comes from, None where loops have remainders. spread: children that receive different words at once; others receive the same
-    words, or their results are added up.
+    words, or their results are added up, unless each has accesses of its own.
     """
 
     extents: tuple[Count, ...]
@@ -74,7 +74,7 @@ def dense_traffic(nests: Nests, conventions: Conventions) -> dict[tuple[int, int
             extents = tensor.extents(box)
             size = prod(extents)
             between, outside = range(inner + 1, level + 1), range(level + 1, nests.levels)
-            spread = prod(nests.product(each, spatial=True, dimensions=tensor.dimensions) for each in between)
+            spread = prod(_differ(nests, number, each) for each in between)
             arrivals = moved * spread
             partition = size * prod(
                 nests.product(each, spatial=False, dimensions=tensor.dimensions) for each in outside
@@ -95,6 +95,12 @@ def dense_traffic(nests: Nests, conventions: Conventions) -> dict[tuple[int, int
                 spread=spread,
             )
     return found
+
+
+def _differ(nests: Nests, number: int, level: int) -> Count:
+    """Instances inside the spatial loops of a level that each have accesses of their own to a tensor."""
+    dimensions = None if nests.is_apart(level, number) else nests.problem.tensors[number].dimensions
+    return nests.product(level, spatial=True, dimensions=dimensions)
 
 
 @dataclass(frozen=True)
@@ -182,10 +188,7 @@ def _with_remainders(nests: Nests, conventions: Conventions) -> dict[tuple[int, 
             fills=each[:, 2],
             updates=each[:, 3],
             sweep=None,
-            spread=prod(
-                nests.product(between, spatial=True, dimensions=tensor.dimensions)
-                for between in range(inner + 1, level + 1)
-            ),
+            spread=prod(_differ(nests, number, between) for between in range(inner + 1, level + 1)),
         )
     return found
 
@@ -194,7 +197,11 @@ def _words(mapping: Mapping, number: int, level: int, conventions: Conventions) 
     """Partition, reads, fills and updates of the mean instance."""
     tensor, inner = mapping.problem.tensors[number], mapping.inner_keeper(number, level)
     between, outside = mapping.between(inner, level), mapping.between(level, len(mapping.loops))
-    alike = [p for p in between if p.loop.is_spatial and p.loop.dimension not in tensor.dimensions]
+    alike = [
+        p
+        for p in between
+        if p.loop.is_spatial and p.loop.dimension not in tensor.dimensions and not mapping.is_apart(p.level, number)
+    ]
     moved = arrivals(mapping, tensor, inner, alike, stationary=inner >= 0)
     stays = [p for p in outside if not p.loop.is_spatial and p.loop.dimension not in tensor.dimensions]
     partition = arrivals(mapping, tensor, level, stays, stationary=False)

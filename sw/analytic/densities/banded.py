@@ -60,6 +60,11 @@ class Banded:
         rows, columns = (-(-self.side // min(length, self.side)) for length in extents)
         return self.nonzeros / (rows * columns)
 
+    def points(self, extents: tuple[int, ...]) -> float:
+        """Places of a tile on average: those at the edge have fewer."""
+        rows, columns = (-(-self.side // min(length, self.side)) for length in extents)
+        return self.side**2 / (rows * columns)
+
     def maximum(self, extents: tuple[int, ...]) -> int:
         return int(self._found(extents).counts.max())
 

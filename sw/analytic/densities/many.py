@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from math import prod
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +22,9 @@ class Many(Protocol):
     def mean(self, extents: Extents) -> Real:
         """Expected nonzeros."""
 
+    def points(self, extents: Extents) -> Real:
+        """Places of a tile, on average where the mean is over tiles that the tensor's edge cuts."""
+
     def maximum(self, extents: Extents) -> Count:
         """Most nonzeros."""
 
@@ -32,6 +36,14 @@ class Many(Protocol):
 
     def rows(self, extents: Extents, block: int) -> Real:
         """Expected rows of ``block`` words that the nonzeros of a tile fill."""
+
+
+@runtime_checkable
+class Cut(Protocol):
+    """A density whose mean is over tiles that the tensor's edge cuts."""
+
+    def points(self, extents: tuple[int, ...]) -> float:
+        """Places of a tile on average."""
 
 
 def of_many(density: Density) -> Many:
@@ -53,6 +65,9 @@ class _Sizes:
 
     def mean(self, extents: Extents) -> Real:
         return self.model.mean(extents)
+
+    def points(self, extents: Extents) -> Real:
+        return prod(extents)
 
     def maximum(self, extents: Extents) -> Count:
         return self.model.maximum(extents)
@@ -83,6 +98,11 @@ class _Shapes:
 
     def mean(self, extents: Extents) -> Real:
         return self._asked(extents, lambda model, tile: model.mean(tile))
+
+    def points(self, extents: Extents) -> Real:
+        if not all(isinstance(model, Cut) for model in self.models):
+            return prod(extents)
+        return self._asked(extents, lambda model, tile: model.points(tile) if isinstance(model, Cut) else 0.0)
 
     def maximum(self, extents: Extents) -> Count:
         return self._asked(extents, lambda model, tile: model.maximum(tile))

@@ -6,6 +6,8 @@ from math import ceil
 
 import numpy as np
 
+from sw.energy import EYERISS_DRAM, EYERISS_SRAM
+
 from ..architecture import Architecture, Compute, Storage
 from ..densities.many import Many, of_many
 from ..nests import Nests
@@ -29,9 +31,6 @@ NAMES = {"reads": READ, "fills": FILL, "updates": UPDATE}
 WRITTEN = {"reads": "read", "fills": "write", "updates": "write"}
 MULTIPLY = ("mac_random", "mult_random", "mac", "mult", "compute")
 
-# Energy of an SRAM access of 16 bits: 1 at 0.5 KB and 6 at 100 KB, in units of a 16-bit MAC; of DRAM 200
-# (Chen et al., Eyeriss, ISCA 2016, table IV). Taken as picojoules, as the published numbers do.
-SMALL_KB, LARGE_KB, SMALL, LARGE, DRAM = 0.5, 100.0, 1.0, 6.0, 200.0
 # Where rounding up to whole rows adds more than this share, the distribution of occupancies counts the rows.
 ROUNDING = 0.01
 
@@ -40,12 +39,13 @@ def reference_energy(storage: Storage) -> float:
     """Energy of a row without a table, pJ."""
     width = storage.word_bits * storage.block
     if storage.is_dram:
-        return DRAM * width / 16
+        return EYERISS_DRAM * width / 16
     if not storage.words:
         return 0.0
     kilobytes = width * ceil(storage.words / storage.block) / (8 * 1024)
-    slope = (LARGE - SMALL) / (LARGE_KB - SMALL_KB)
-    return (SMALL + slope * (kilobytes - SMALL_KB)) * width / 16
+    (small_kb, small), (large_kb, large) = EYERISS_SRAM.items()
+    slope = (large - small) / (large_kb - small_kb)
+    return (small + slope * (kilobytes - small_kb)) * width / 16
 
 
 def energies(

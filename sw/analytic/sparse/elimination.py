@@ -29,7 +29,7 @@ def existing(traffic: Traffic, tile: Occupancy, *, is_output: bool) -> Counters:
     )
     for action in ACTIONS:
         data = counters.data(action)
-        rounds = 0 if data.is_none else data.dense / tile.size
+        rounds = 0 if data.is_none else data.dense / tile.points
         counters.formats[action] = [
             FormatAccesses(*(_of_rounds(units, rounds) for units in rank.mean)) for rank in tile.ranks
         ]

@@ -1,5 +1,6 @@
 """Where the data is known: how often follower and leaders are nonzero together."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -95,16 +96,40 @@ def _over_iterations(problem: Problem, tensor: Tensor, density: object, box: tup
             starts = np.arange(0, view.shape[axis], length)
             widths = np.diff(np.append(starts, view.shape[axis]))
             view = np.repeat(np.logical_or.reduceat(view, starts, axis=axis), widths, axis=axis)
-    return view.astype(np.float64), dimensions
+    return view, dimensions
 
 
 def _sum(problem: Problem, views: list[View]) -> float:
-    """Iterations at which all masks hold."""
+    """Iterations at which all masks hold. Masks over the same dimensions are one; dimensions that one alone has come first."""
     letters = [LETTERS[number] for number in range(len(problem.bounds))]
-    used = {dimension for _, dimensions in views for dimension in dimensions}
-    terms = ",".join("".join(letters[dimension] for dimension in dimensions) for _, dimensions in views)
-    total = np.einsum(f"{terms}->", *(mask for mask, _ in views), optimize="greedy")
-    return float(total) * prod(bound for number, bound in enumerate(problem.bounds) if number not in used)
+    whole: dict[tuple[int, ...], np.ndarray] = {}
+    for mask, dimensions in views:
+        whole[dimensions] = mask & whole[dimensions] if dimensions in whole else mask
+    uses = Counter(dimension for dimensions in whole for dimension in dimensions)
+    counts, terms = [], []
+    for dimensions, mask in whole.items():
+        alone = tuple(axis for axis, dimension in enumerate(dimensions) if uses[dimension] == 1)
+        counts.append(mask.sum(axis=alone, dtype=np.float64) if alone else mask)
+        terms.append("".join(letters[dimension] for dimension in dimensions if uses[dimension] > 1))
+    if [len(term) for term in terms] == [2, 2, 2]:
+        total = _triangle(terms, counts)
+    else:
+        numbers = [each.astype(np.float64) for each in counts]
+        total = float(np.einsum(f"{','.join(terms)}->", *numbers, optimize="greedy")) if numbers else 1.0
+    return total * prod(bound for number, bound in enumerate(problem.bounds) if number not in uses)
+
+
+def _triangle(terms: Sequence[str], counts: Sequence[np.ndarray]) -> float:
+    """The sum of three matrices over three dimensions, as that of a product of two at the nonzeros of the third."""
+    import scipy.sparse as sp
+
+    whole, *others = (sp.csr_array(each).astype(np.float64) for each in counts)
+    first, last = tuple(terms[0])
+    if first not in terms[1]:
+        others, terms = others[::-1], [terms[0], terms[2], terms[1]]
+    left = others[0] if terms[1][0] == first else others[0].T
+    right = others[1] if terms[2][1] == last else others[1].T
+    return float(((left @ right) * whole).sum())
 
 
 def known_states(workload: Workload, problem: Problem, tiles: Sequence[tuple[int, Box]]) -> Known | None:
@@ -122,14 +147,20 @@ def known_states(workload: Workload, problem: Problem, tiles: Sequence[tuple[int
             _over_iterations(problem, problem.tensors[leader], densities[leader], box)
             for (leader, _), box in zip(tiles, _parted(problem, row[1:]), strict=True)
         ]
-        surviving = _sum(problem, views) if views else float(problem.computes)
+        # Where these inputs are nonzeros, whatever the others are; those that are zeros follow by inclusion and exclusion.
+        least = {
+            state: _sum(problem, [*views, *(mask for nonzero, mask in zip(state, own, strict=True) if nonzero)])
+            for state in states
+        }
+        surviving = least[(False,) * len(inputs)]
         found = [surviving / problem.computes]
         for state in states:
-            masks = [
-                (mask, dimensions) if nonzero else (1.0 - mask, dimensions)
-                for nonzero, (mask, dimensions) in zip(state, own, strict=True)
-            ]
-            found.append(_sum(problem, [*views, *masks]) / surviving if surviving else 0.0)
+            exact = sum(
+                (-1) ** (sum(other) - sum(state)) * iterations
+                for other, iterations in least.items()
+                if all(theirs or not mine for mine, theirs in zip(state, other, strict=True))
+            )
+            found.append(exact / surviving if surviving else 0.0)
         return found
 
     lengths = [length for _, box in tiles for length in box]

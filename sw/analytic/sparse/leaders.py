@@ -48,10 +48,13 @@ def leader_boxes(nests: Nests, target: int, leaders: tuple[int, ...], level: int
     of the spatial loops lets no tile decide.
 
     The target loop is the innermost that replaces what the next level inside holds. What the tile inside stays for is in the
-    leader's tile: loops that do not index the target, and instances side by side. Of dimensions that index both, one iteration.
+    leader's tile: loops that do not index the target, and instances side by side unless each has accesses of its own. Of
+    dimensions that index both, one iteration.
     """
     child = nests.inner_keeper(target, level)
-    between = nests.between(child, level)
+    between = [
+        site for site in nests.between(child, level) if not (site.is_spatial and nests.is_apart(site.level, target))
+    ]
     found = _TargetLoop.of(nests, between, target, child)
     return [found.box(nests, target, leader, level, block) for leader in leaders]
 

@@ -46,7 +46,8 @@ class Occupancy(Batched):
     """A tensor's tile at a level.
 
     mean: expected nonzeros of a tile that arrives at all. maximum: words that the fullest tile takes. arrives: share of the tiles
-    that arrive; empty ones do not where the level outside knows it. ranks: innermost first, none without format data.
+    that arrive; empty ones do not where the level outside knows it. points: words of a tile without zeros left out, on average:
+    the edge of the tensor cuts some. ranks: innermost first, none without format data.
     """
 
     size: Count
@@ -54,12 +55,13 @@ class Occupancy(Batched):
     maximum: Count
     arrives: Real
     is_compressed: bool
+    points: Real
     ranks: tuple[RankOccupancy, ...] = ()
 
     @property
     def density(self) -> Real:
         """Expected share of nonzeros."""
-        return self.mean / self.size
+        return self.mean / self.points
 
     @property
     def has_metadata(self) -> bool:
@@ -99,6 +101,7 @@ def occupancies(
                 maximum=density.maximum(own.extents) if compressed else own.size,
                 arrives=arrives,
                 is_compressed=compressed,
+                points=density.points(own.extents),
                 ranks=()
                 if representation is None
                 else _Ranks(

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..architecture import Storage
 from ..densities.many import of_many
 from ..features import Features
 from ..nests import Nests, Site
@@ -36,11 +37,12 @@ class Instances(Batched):
 
 
 def spatial_skipping(
-    workload: Workload, nests: Nests, features: Features
+    workload: Workload, nests: Nests, features: Features, levels: tuple[Storage, ...]
 ) -> tuple[dict[int, Instances], list[Elimination]]:
     """What each tensor needs of the instances, and the SAFs with the share of accesses that they remove inside their level.
 
     A tensor whose own zeros are known outside a level needs no instance for them, once the hardware can skip over instances.
+    The loops side by side are those of the level and of containers next to it inside.
     """
     needs: dict[int, Instances] = {number: Instances() for number in range(len(nests.problem.tensors))}
     found: list[Elimination] = []
@@ -54,10 +56,14 @@ def spatial_skipping(
     if not stated:
         return needs, found
     for number in range(len(nests.problem.tensors)):
-        for level in range(nests.levels):
+        for level, storage in enumerate(levels):
+            if storage.is_spatial:
+                continue
             leaders = stated.get((level, number))
             if leaders is not None:
-                shares = [(leader, _need(workload, nests, features, number, leader, level)) for leader in leaders]
+                shares = [
+                    (leader, _need(workload, nests, features, levels, number, leader, level)) for leader in leaders
+                ]
                 busy, x, y = nests.ones(), nests.ones(), nests.ones()
                 for _, (share, along_x, along_y, _) in shares:
                     busy, x, y = busy * share, x * along_x, y * along_y
@@ -66,13 +72,26 @@ def spatial_skipping(
                 boxes = tuple(need[3] for _, need in shares)
                 found.append(Elimination(KIND, level, number, 1.0 - busy, 1.0 - busy, empties, boxes))
             else:
-                busy, x, y, _ = _need(workload, nests, features, number, number, level)
+                busy, x, y, _ = _need(workload, nests, features, levels, number, number, level)
                 needs[number].shrink(range(-1, level), busy, x, y)
     return needs, found
 
 
+def _innermost(levels: tuple[Storage, ...], level: int) -> int:
+    """The last of the containers inside a level; itself without one."""
+    while level and levels[level - 1].is_spatial:
+        level -= 1
+    return level
+
+
 def _need(
-    workload: Workload, nests: Nests, features: Features, target: int, leader: int, level: int
+    workload: Workload,
+    nests: Nests,
+    features: Features,
+    levels: tuple[Storage, ...],
+    target: int,
+    leader: int,
+    level: int,
 ) -> tuple[Real, Real, Real, tuple[Count, ...]]:
     """Share of the instances inside a level that meet a nonzero of the leader: on average, and at most along x and y.
 
@@ -87,7 +106,7 @@ def _need(
     density = of_many(workload.density(tensor))
     busy: Real = nests.ones()
     begun = np.zeros(nests.count, dtype=bool)
-    for site in nests.between(level - 1, level):
+    for site in nests.between(_innermost(levels, level) - 1, level):
         if not site.is_spatial:
             continue
         here = site.moves & site.is_over(tensor.dimensions)

@@ -57,7 +57,7 @@ def sparse_traffic(
         (level, number): existing(traffic[level, number], occupancy[level, number], is_output=tensors[number].is_output)
         for level, number in nests.walk()
     }
-    needs, spatial = spatial_skipping(workload, nests, features)
+    needs, spatial = spatial_skipping(workload, nests, features, levels)
     chosen = _chosen(workload, nests, architecture, features, occupancy, spatial)
     computes: Count = float(workload.problem.computes)
     temporal = {

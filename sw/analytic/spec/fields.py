@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Va
 from .document import Document, Steps
 from .expressions import ExpressionError, evaluate
 
-__all__ = ["Count", "Flag", "Name", "Names", "Number", "Section", "Words", "validated"]
+__all__ = ["Count", "Flag", "Name", "Names", "Number", "Section", "Share", "Words", "validated"]
 
 LARGEST = 1 << 53
 LARGEST_NUMBER = 1e30
@@ -40,6 +40,18 @@ def _count(value: Any, info: ValidationInfo) -> int:
     if number != int(number) or number > LARGEST:
         raise ValueError(f"must be a whole number between 0 and {LARGEST}")
     return int(number)
+
+
+def _share(value: Any, info: ValidationInfo) -> float:
+    try:
+        number = _number(value, info)
+    except ValueError as error:
+        if "must be a number" not in str(error):
+            raise
+        number = -1.0
+    if number < 0 or number > 1:
+        raise ValueError("must be a number between 0 and 1")
+    return float(number)
 
 
 def _flag(value: Any) -> bool:
@@ -76,6 +88,7 @@ def _words(value: Any) -> str | tuple[str, ...]:
 
 Number = Annotated[float, BeforeValidator(_number)]
 Count = Annotated[int, BeforeValidator(_count)]
+Share = Annotated[float, BeforeValidator(_share)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Name = Annotated[str, BeforeValidator(_name)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
@@ -91,7 +104,9 @@ def validated(
     try:
         return model.model_validate(content, context={"names": names or {}})
     except ValidationError as error:
-        complaint = error.errors(include_url=False)[0]
+        found = error.errors(include_url=False)
+    # A key that is written wrong tells more than the one that is missing for it.
+    complaint = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
     location = tuple(step for step in complaint["loc"] if not (isinstance(step, str) and step.startswith("function-")))
     path = (*steps, *location)
     if complaint["type"] == "extra_forbidden":

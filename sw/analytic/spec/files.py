@@ -10,6 +10,8 @@ from .document import Document, Steps
 __all__ = ["actual_density"]
 
 MASK_SUFFIXES = (".txt", ".mask")
+# Of a matrix: a byte each.
+MOST_PLACES = 1 << 28
 
 
 def actual_density(document: Document, steps: Steps, name: str, extents: tuple[int, ...]) -> Actual:
@@ -58,4 +60,6 @@ def _matrix(document: Document, steps: Steps, path: Path, name: str, extents: tu
     rows, columns = (*long, 1, 1)[:2]
     if matrix.shape != (rows, columns):
         raise document.error(steps, f"is {matrix.shape[0]} x {matrix.shape[1]}: must be {rows} x {columns}", name)
-    return np.asarray(matrix.toarray() != 0).reshape(extents)
+    if rows * columns > MOST_PLACES:
+        raise document.error(steps, f"is {rows} x {columns}: must have at most {MOST_PLACES:,} places", name)
+    return np.asarray(matrix.astype(bool).toarray()).reshape(extents)

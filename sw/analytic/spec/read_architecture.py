@@ -185,6 +185,8 @@ def _of_tree(document: Document, content: Mapping[str, Any]) -> Iterator[Compone
             where = (*here, "local", number)
             found = validated(_Local, _renamed(local), document, where)
             own, more = _range(document, where, found.name)
+            if found.class_ is None:
+                raise document.error((*where, "class"), "is missing")
             yield Component(
                 own, path + str(found.name), str(found.class_), copies * more, where, found.attributes or {}, local
             )
@@ -211,8 +213,13 @@ def _of_nodes(document: Document, content: Mapping[str, Any], names: Mapping[str
                 continue
             name, count = _range(document, here, found.name)
             spatial = found.spatial or _Spatial()
-            if spatial.meshZ > 1:
+            for side in ("meshX", "meshY"):
+                if getattr(spatial, side) < 1:
+                    raise document.error((*here, "spatial", side), "must be at least 1", getattr(spatial, side))
+            if spatial.meshZ != 1:
                 raise document.error((*here, "spatial", "meshZ"), "must be 1", spatial.meshZ)
+            if kind == "Component" and found.class_ is None:
+                raise document.error((*here, "class"), "is missing")
             if spatial.meshX * spatial.meshY * count > 1 or kind == "Container" and found.spatial is not None:
                 state.x, state.y = state.x * spatial.meshX * count, state.y * spatial.meshY
                 state.found.append(
@@ -247,7 +254,9 @@ def read_architecture(
     """Raises SpecError."""
     computes = [each for each in found if _is_compute(each)]
     if len(computes) != 1 or found[-1] is not computes[0]:
-        raise document.error(("architecture",), "must have one component for compute, the innermost", len(computes))
+        known = ", ".join(each.name for each in computes) or "none"
+        allowed = f"must have one component for compute (class with mac or compute), the innermost; has {known}"
+        raise document.error(("architecture",), allowed)
     if len([each for each in found if not each.is_spatial]) < 2:
         raise document.error(("architecture",), "must have a storage level outside the compute units")
     levels = [_storage(document, each, tables, names, notes) for each in reversed(found[:-1])]

@@ -63,6 +63,7 @@ class _Level:
     split: int | None = None
     keep: set[int] = field(default_factory=set)
     bypass: set[int] = field(default_factory=set)
+    apart: set[int] = field(default_factory=set)
     says: bool = False
     steps: Steps = ()
 
@@ -89,7 +90,8 @@ def read_mapping(
         )
         for storage, level in zip(architecture.levels, levels, strict=True)
     )
-    mapping = Mapping(problem, loops, keeps)
+    apart = tuple(frozenset(level.apart) for level in levels)
+    mapping = Mapping(problem, loops, keeps, apart if any(apart) else ())
     for tensor, space in enumerate(problem.tensors):
         if not mapping.keepers(tensor):
             raise document.error(("mapping",), f"{space.name} is bypassed at every level: must be kept at one")
@@ -101,13 +103,10 @@ def _apply(
 ) -> None:
     if entry.type not in KINDS:
         raise document.error((*steps, "type"), f"must be one of {', '.join(KINDS)}", entry.type)
-    if entry.no_multicast_no_reduction:
-        raise document.error(
-            (*steps, "no_multicast_no_reduction"),
-            "must be empty: anything else is not supported",
-            entry.no_multicast_no_reduction,
-        )
     level = levels[level_of(document, steps, entry.target, entry.type, architecture)]
+    if entry.no_multicast_no_reduction and entry.type != "spatial":
+        raise document.error((*steps, "no_multicast_no_reduction"), "must stand in the spatial entry of the level")
+    level.apart |= tensors_of(document, (*steps, "no_multicast_no_reduction"), entry.no_multicast_no_reduction, problem)
     if entry.type == "spatial":
         level.split = entry.split
     level.steps = steps
@@ -244,7 +243,9 @@ def _complete(document: Document, levels: list[_Level], problem: Problem) -> Non
             rest[0].bound = bound // product
         elif product != bound:
             raise document.error(
-                ("mapping",), f"factors of {name}: {written} = {product}: must {'divide' if rest else 'be'} {bound}"
+                ("mapping",),
+                f"factors of {name}: {written}{f' = {product}' if ' x ' in written else ''}: "
+                f"must {'divide' if rest else 'be'} {bound}",
             )
 
 

@@ -13,7 +13,7 @@ from ..problem import Problem, Tensor, Term, Workload
 from .document import Document, Steps
 from .einsum import EinsumError, shape_of
 from .extensions import Extensions
-from .fields import Count, Flag, Name, Names, Number, Section, validated
+from .fields import Count, Flag, Name, Names, Section, Share, validated
 from .files import actual_density
 
 __all__ = ["read_workload"]
@@ -54,8 +54,8 @@ class _Problem(Section):
     version: Any = None
 
 
-class _Number(Section):
-    value: Number
+class _Share(Section):
+    value: Share
 
 
 class _Count(Section):
@@ -64,7 +64,7 @@ class _Count(Section):
 
 class _Density(Section):
     distribution: Name
-    density: Number | None = None
+    density: Share | None = None
     band_width: Count | None = None
     data_file_path: Name | None = None
     workload_tensor_size: Count | None = None
@@ -216,13 +216,6 @@ def _densities(
     return found
 
 
-def _share(document: Document, steps: Steps, value: Any, names: Mapping[str, Any]) -> float:
-    found = _single(_Number, document, steps, value, names)
-    if found > 1:
-        raise document.error(steps, "must be a number between 0 and 1", value)
-    return float(found)
-
-
 def _density(
     document: Document,
     steps: Steps,
@@ -233,7 +226,7 @@ def _density(
     others: tuple[str, ...],
 ) -> Density:
     if not isinstance(content, dict):
-        return FixedStructured(_share(document, steps, content, names))
+        return FixedStructured(_single(_Share, document, steps, content, names))
     found = validated(_Density, content, document, steps, names)
     name = found.distribution.replace("-", "_")
     if name not in DISTRIBUTIONS:
@@ -260,7 +253,7 @@ def _density(
         return banded
     if found.density is None:
         raise document.error((*steps, "density"), "is missing")
-    density = _share(document, (*steps, "density"), found.density, names)
+    density = found.density
     if name in STRUCTURED:
         return FixedStructured(density)
     if name == "block":

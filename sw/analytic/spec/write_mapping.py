@@ -38,7 +38,10 @@ def mapping_text(document: Document, mapping: Mapping, architecture: Architectur
         if side_by_side:
             split = sum(place.loop.axis == "x" for place in side_by_side)
             loops = _loops(side_by_side, problem, new=new)
-            entries.append({"target": storage.name, "type": "spatial", **loops, "split": split})
+            entry = {"target": storage.name, "type": "spatial", **loops, "split": split}
+            apart = [tensor.name for number, tensor in enumerate(problem.tensors) if mapping.is_apart(level, number)]
+            key = "no_multicast_no_reduction" if new else "no-multicast-no-reduction"
+            entries.append(entry | ({key: apart} if apart else {}))
     text: str = yaml.safe_dump({"mapping": entries}, sort_keys=False, default_flow_style=None, width=120)
     return text
 

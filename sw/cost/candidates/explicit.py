@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sw.cost.predict import predict
+from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
@@ -58,4 +58,4 @@ def scheme_of_tiles(
         tiles=[],
         load="tile",
     )
-    return replace(scheme, predicted=predict(workload, design, even).as_dict())
+    return replace(scheme, predicted=predict_rows(workload, design, even).as_dict())

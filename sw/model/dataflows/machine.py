@@ -76,6 +76,8 @@ class _Run:
         self.bumped_lines = {"a": 0, "b": 0}
         self.macs = 0
         self.logged = 0
+        # Nonzeros of tiles that visits walk over; those of them that are compared with a row; those that merging passes take in.
+        self.walked = self.compared = self.merged = 0
         self.occupancy: list[int] = []
 
     def _tiles(self, tensor: str, matrix: Pattern, height: int, width: int) -> FiberTiles:
@@ -188,6 +190,9 @@ class _Run:
         self.visits += int(visited.sum())
         self.macs += int(macs.sum())
         self.logged += int(logged.sum())
+        self.compared += 0 if self.outer else int((fetch * b.nonzeros * visited).sum())
+        of_b = b.nonzeros if self.outer else fetch * b.nonzeros
+        self.walked += int(((a.nonzeros[it][:, None] + of_b) * visited).sum())
         beats = self.beats
         beats["read_a_data"] += int(read_a.sum())
         beats["read_b_data"] += int(read_b.sum())
@@ -222,6 +227,7 @@ class _Run:
     def _finish(self, rows: tuple[int, int], merged: Index, finals: Index) -> None:
         """Partial fibers of the tiles of C are merged, rows that wait on chip leave, and the pointers of all."""
         entries, passed = merged
+        self.merged += int(passed.sum())
         refetched = _lines(passed, self.lanes)
         rewritten = _lines(passed - entries, self.lanes)
         waiting = self.outer | (entries > 0)
@@ -241,6 +247,7 @@ class _Run:
         """The pass that joins the j tiles of each row, as in the machine with hardware."""
         counts_i, counts_j, _ = self.tiles
         nonzeros = int(finals.sum())
+        self.merged += nonzeros
         pointers = counts_i * counts_j * word_lines(0, self.tile[0] + 1, self.lanes)
         read, written = int(_lines(finals, self.lanes).sum()), -(-nonzeros // self.lanes)
         end = word_lines(0, self.a.rows + 1, self.lanes)
@@ -273,6 +280,9 @@ class _Run:
                 "overbooked_a": self.overbooked["a"],
                 "bumped_elements_a": self.bumped["a"],
                 "logged_elements": self.logged,
+                "merged": self.merged,
+                "compared": self.compared,
+                "walked": self.walked,
                 "tuning_adjustments": 0,
                 **{f"cycles_{name}": spent for name, spent in self.time.items()},
                 **self.beats,

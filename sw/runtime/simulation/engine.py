@@ -14,6 +14,7 @@ from sw.plan.plan import Plan
 from sw.runtime.driver import Driver, Stuck
 from sw.runtime.memory_image import ImageError, MemoryImage, build_image
 from sw.runtime.registers import field_value, words
+from sw.scheme.terms import WEIGHT_STATIONARY
 
 from .build import build
 from .loader import BusTiming, Region, Simulation, Statistics
@@ -271,10 +272,9 @@ def result_of(
         tensor.upper(): {"peak_bytes": line * counters[f"buffer_peak_{tensor}"]} for tensor in "abc"
     }
     buffer["A"] |= {"hits": counters["hits_a"], "bumped": counters["bumped_fetches_a"]}
-    buffer["B"] |= {
-        "hits": counters["macs"] - counters["bumped_fetches"],
-        "bumped": counters["bumped_fetches"],
-    }
+    buffer["B"]["bumped"] = counters["bumped_fetches"]
+    if design.pe.dataflow != WEIGHT_STATIONARY:  # whose products do not read the SRAM
+        buffer["B"]["hits"] = counters["macs"] - counters["bumped_fetches"]
     return EngineResult(
         c=c,
         cycles=counters["cycles"],

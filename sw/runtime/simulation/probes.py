@@ -30,6 +30,7 @@ INSIDE_ELEMENT = "pe_stall_input", "pe_stall_output"
 NAMES = (
     "cycles",
     "macs",
+    "merged",
     "jobs",
     "leaves",
     "pe_busy",
@@ -110,7 +111,7 @@ def _total(terms: list[str]) -> str:
 
 def _of_elements(pes: int, closed: bool) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Verilog that follows the jobs of each PE (declared, at the begin, in each cycle), and what is counted of the PEs."""
-    busy, mac, ended, starved, blocked = [], [], [], [], []
+    busy, mac, merged, ended, starved, blocked = [], [], [], [], [], []
     declared, begin, under_way = [], [], []
     for n in range(pes):
         pe = f"engine.pe{n}"
@@ -125,6 +126,7 @@ def _of_elements(pes: int, closed: bool) -> tuple[dict[str, list[str]], dict[str
         begin += [f"probe_jobs{n} = 0;", f"probe_open{n} = 0;"]
         busy.append(f"(probe_jobs{n} != 0)")
         mac.append(f"{MACHINE}.{pe}.event_mac")
+        merged.append(f"{MACHINE}.{pe}.event_merged")
         ended.append(f"({comes} & {last})")
         starved.append(
             f"({MACHINE}.{pe}.tree.root.waiting_jobs.o__valid & ~{MACHINE}.{pe}.tree.root.out.i__valid"
@@ -137,6 +139,7 @@ def _of_elements(pes: int, closed: bool) -> tuple[dict[str, list[str]], dict[str
     ]
     counted = {
         "macs": _total(mac),
+        "merged": _total(merged),
         "jobs": _total(ended),
         "leaves": _total(taken),
         "pe_busy": _total(busy),

@@ -90,6 +90,7 @@ class PeBench:
         self.sram_response = dut.sram_response.shape()
         self.fetch_response = dut.fetch_response.shape()
         self.macs = 0
+        self.merged = 0
         self.stalls = 0
         self.fetched_lines = 0
 
@@ -98,7 +99,7 @@ class PeBench:
         for name in self.model._inputs:
             self.model.poke(name, 0)
         self.model.reset()
-        self.macs = self.stalls = self.fetched_lines = 0
+        self.macs = self.merged = self.stalls = self.fetched_lines = 0
 
     def descriptors(self, jobs: list[list[Segment]], sram: Image, memory: Image) -> list[int]:
         words = []
@@ -195,6 +196,7 @@ class PeBench:
                 moved = cycle
                 offered = None
             self.macs += model.peek("event_mac")
+            self.merged += model.peek("event_merged")
             self.stalls += model.peek("event_stall_input")
             model.tick()
             model.settle()

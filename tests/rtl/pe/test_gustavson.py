@@ -60,12 +60,16 @@ def products(jobs):
     return sum(len(one.leaf.values) for job in jobs for one in job if one.leaf.weight is not None)
 
 
+def nonzeros(jobs):
+    return sum(len(one.leaf.values) for job in jobs for one in job)
+
+
 @pytest.mark.parametrize("conditions", CONDITIONS)
 def test_every_kind_of_job(bench, conditions):
     rng = bench.rng = random.Random(f"{bench.dut.module_name} {conditions}")
     jobs = mixed_jobs(rng, bench.dut.value, bench.dut.radix, 60 if bench.dut.radix > 16 else 150, memory=0.4)
     bench.run(jobs, CONDITIONS[conditions])
-    assert bench.macs == products(jobs)
+    assert (bench.macs, bench.merged) == (products(jobs), nonzeros(jobs))
 
 
 def test_named_jobs(bench):
@@ -90,7 +94,7 @@ def test_named_jobs(bench):
         [segment(rng, value, list(range(100)), unit=n == 0, in_memory=n == 0) for n in range(radix)],
     ]
     bench.run(jobs)
-    assert bench.macs == products(jobs)
+    assert (bench.macs, bench.merged) == (products(jobs), nonzeros(jobs))
 
 
 def test_memory_does_not_overtake_the_sram(bench):

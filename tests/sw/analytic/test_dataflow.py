@@ -148,6 +148,15 @@ def steps_in_time(mapping: Mapping) -> int:
     return len({tuple(indices[number] for number in time) for indices in steps(mapping)})
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_random_products_whose_instances_share_nothing(seed):
+    mapping = drawn(matrices((8, 6, 4)), levels=2 + seed % 2, seed=seed)
+    mapping = shortened(mapping, seed) if seed % 2 else mapping
+    random_ = random.Random(seed)
+    apart = tuple(frozenset(t for t in range(3) if random_.random() < 0.5) for _ in mapping.loops)
+    compare(replace(mapping, apart=apart), first_fills=seed % 3 == 0)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_nests_without_remainders_count_the_same_both_ways(seed):
     mapping = drawn(convolution((4, 6, 4), 1, 1), levels=3, seed=seed)

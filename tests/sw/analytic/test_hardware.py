@@ -119,7 +119,7 @@ def reads(actual: int, gated: int = 0, skipped: int = 0) -> Counters:
     ],
 )
 def test_actions_without_an_entry(energies, old, new):
-    tile = Occupancy(size=16, mean=16, maximum=16, arrives=1.0, is_compressed=False)
+    tile = Occupancy(size=16, mean=16, maximum=16, arrives=1.0, is_compressed=False, points=16)
     for conventions, expected in ((V03, old), (V04, new)):
         assert energy(level(energies=energies), reads(10, 30, 50), tile, conventions) == pytest.approx(expected)
 
@@ -127,7 +127,7 @@ def test_actions_without_an_entry(energies, old, new):
 def test_rows_of_small_compressed_tiles():
     """Tiles of 3 words, of which 1 or 2 are nonzeros, in rows of 4: each tile takes a row."""
     storage = level(energies={"read": 1.0}, block=4)
-    tile = Occupancy(size=3, mean=1.5, maximum=2, arrives=1.0, is_compressed=True)
+    tile = Occupancy(size=3, mean=1.5, maximum=2, arrives=1.0, is_compressed=True, points=3)
     assert energy(storage, reads(60), tile, V04, FixedStructured(0.5)) == pytest.approx(15 * 4 / 1.5)
     loose = replace(tile, is_compressed=False)
     assert energy(storage, reads(60), loose, V04, FixedStructured(0.5)) == pytest.approx(15)

@@ -1,6 +1,7 @@
 """The sparse step against operations executed one by one, on data that is known and on data drawn from a density model."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import ActionOption, ActionSaf, Features
 from sw.analytic.mapping import Mapping
 from sw.analytic.nests import Nests
+from sw.analytic.sparse.joint import _triangle
 from sw.analytic.sparse.leaders import leader_boxes
 from sw.analytic.sparse.step import SparseTraffic
 from tests.sw.analytic.machines import A, B, Z, masks, nest, product, represented, saf, sparse
@@ -252,6 +254,18 @@ def test_instances_side_by_side_share_a_decision():
     assert only.share == pytest.approx(12 * 11 / (16 * 15)) == pytest.approx(model.empty((2, 1)))
 
 
+def test_instances_that_share_nothing_decide_alone():
+    problem = product(4, 4, 4)
+    mapping = replace(
+        nest(problem, "N1 M1 K4", "M2 N4 K1 Mx2", keeps=["Z", "ABZ"]), apart=(frozenset(), frozenset({B}))
+    )
+    data = masks(problem, seed=5)
+    found = sparse(mapping, Features({}, {1: (saf("skipping", B, A),)}), data)
+    effectual = sum(bool(data["A"][m, k]) for m, _, k in operations(mapping))
+    reads = found.counters[1, B].reads
+    assert reads.dense == problem.computes and abs(reads.actual - effectual) <= 1
+
+
 def test_only_format_data_that_is_handed_on_is_skipped():
     problem = product(4, 6, 5)
     mapping = nest(problem, "N2 M1 K1", "K5 N3 M4", keeps=["BZ", "ABZ"])
@@ -305,3 +319,11 @@ def test_the_published_compute_more_is_a_convention_of_the_old_dialect():
     densities = {"A": FixedStructured(0.25), "B": FixedStructured(0.5)}
     computes = [sparse(mapping, both, densities, conventions).computes.actual for conventions in (V03, V04)]
     assert computes == [9, 8]
+
+
+@pytest.mark.parametrize("terms", [("ab", "bc", "ac"), ("ac", "cb", "ab"), ("ba", "ac", "bc"), ("cb", "ca", "ba")])
+def test_three_matrices_over_three_dimensions_are_summed_alike(terms):
+    random, sides = np.random.default_rng(0), {"a": 4, "b": 5, "c": 6}
+    masks_ = [random.random(tuple(sides[letter] for letter in term)) < 0.5 for term in terms]
+    expected = np.einsum(f"{','.join(terms)}->", *(mask.astype(float) for mask in masks_))
+    assert _triangle(terms, masks_) == expected > 0

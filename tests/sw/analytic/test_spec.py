@@ -293,6 +293,29 @@ REFUSED = {
         "problem:\n  version: 1\n",
         "not a YAML file (line 63, column 3: key 'version' is given twice)",
     ),
+    "share": (
+        "density: 0.1",
+        "density: -0.1",
+        "problem.instance.densities.A.density = -0.1: must be a number between 0 and 1",
+    ),
+    "entry": (
+        "{name: read, energy: 2.0}",
+        "{name: read, energi: 2.0}",
+        "ERT.tables[1].actions[0].energi = 2.0: no such key: must be one of name, energy, arguments (did you mean energy?)",
+    ),
+    "compute": (
+        "class: mac",
+        "class: SRAM",
+        "architecture: must have one component for compute (class with mac or compute), the innermost; has none",
+    ),
+    "mesh": ("meshX: 8", "meshX: 0", "architecture.nodes[2].spatial.meshX = 0: must be at least 1"),
+    "class": ("      class: SRAM\n", "", "architecture.nodes[1].class: is missing"),
+    "factors": ("factors: [M=64, K=64]", "factors: [M=32, K=64]", "mapping: factors of M: 32: must be 64"),
+    "multicast": (
+        "    type: temporal\n    factors: [N=8]",
+        "    type: temporal\n    no_multicast_no_reduction: [A]\n    factors: [N=8]",
+        "mapping[0].no_multicast_no_reduction: must stand in the spatial entry of the level",
+    ),
     "tag": (
         "    - !Component\n      name: MAC",
         "    - !Chip\n      name: MAC",

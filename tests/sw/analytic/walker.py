@@ -129,7 +129,9 @@ def _between(
     differ = [
         n
         for n, place in enumerate(places)
-        if place.loop.is_spatial and inner < place.level <= level and place.loop.dimension in tensor.dimensions
+        if place.loop.is_spatial
+        and inner < place.level <= level
+        and (place.loop.dimension in tensor.dimensions or mapping.is_apart(place.level, number))
     ]
     time = [n for n, place in enumerate(places) if not place.loop.is_spatial]
     own = found[level, number]

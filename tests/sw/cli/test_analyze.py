@@ -272,3 +272,68 @@ def test_mistakes_of_sweeps_and_networks(capsys, words, line, tmp_path):
     assert main(["analyze", SHIPPED, *(str(path) if word == "NET" else word for word in words)]) == 2
     printed = capsys.readouterr()
     assert line in printed.err and printed.err.count("\n") == 1
+
+
+@pytest.fixture
+def band(tmp_path):
+    """A file of a matrix of 60 rows with ones along the diagonal and at two more places of each row."""
+    import scipy.io
+    import scipy.sparse as sp
+
+    path = tmp_path / "band.mtx"
+    scipy.io.mmwrite(path, sp.csr_array(sp.diags_array([[1.0] * 60, [2.0] * 57, [3.0] * 40], offsets=[0, 3, -20])))
+    return str(path)
+
+
+@pytest.mark.parametrize("density", ["uniform", "banded", "actual"])
+def test_a_design_stands_beside_its_model(capsys, band, density):
+    words = ["analyze", band, "--design", "tiny", "--density", density, "--against", "model", "--json"]
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    rows = {(row["level"], row["tensor"], row["quantity"]): row for row in document["comparison"]}
+    assert document["valid"] and {("DRAM", t, q) for t, q in (("A", "bytes read"), ("C", "bytes written"))} <= set(rows)
+    macs = rows["MAC", "", "computes"]
+    assert macs["analysis"] / macs["counted"] - 1 == pytest.approx(macs["error"])
+    if density == "actual":
+        assert abs(macs["analysis"] - macs["counted"]) <= 1
+
+
+def test_a_design_is_written_and_read_back(capsys, band, tmp_path):
+    spec = tmp_path / "spec.yaml"
+    words = ["analyze", band, "--design", "tiny", "--set", "pe.count=4", "--density", "actual"]
+    assert main([*words, "--out", str(spec)]) == 0
+    first = capsys.readouterr().out
+    assert main(["analyze", str(spec)]) == 0
+    assert capsys.readouterr().out == first
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "band.mtx", "spec-A.npz", "spec-B.npz", "spec-C.npz", "spec.yaml",
+    ]  # fmt: skip
+    assert "meshX: 4" in spec.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--density", "dense"], "--density dense: must be one of uniform, banded, actual"),
+        (["--against", "golden"], "--against golden: must be one of model, rtl"),
+        (["--tiling", "auto", "--set", "pe.dataflow=outer"], "must be gustavson, to be analysed"),
+        (["--map"], "--map: must not stand with --design"),
+        (["--sweep", "a=1,2"], "--sweep: must not stand with --design"),
+    ],
+)
+def test_a_bad_option_beside_a_design(capsys, band, words, message):
+    assert main(["analyze", band, "--design", "tiny", *words]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1 and not printed.out
+
+
+@pytest.mark.parametrize("words", [["--density", "uniform"], ["--against", "model"], ["--tiling", "hyte"]])
+def test_options_of_a_design_need_one(capsys, words):
+    assert main(["analyze", "sparse_product", *words]) == 2
+    assert capsys.readouterr().err == f"fiberloom: {words[0]}: needs --design\n"
+
+
+def test_a_design_takes_two_operands(capsys, band):
+    assert main(["analyze", band, band, "more.mtx", "--design", "tiny"]) == 2
+    assert "more.mtx: must be left out: --design takes operands A and B" in capsys.readouterr().err

@@ -61,6 +61,7 @@ def test_every_tiling_is_a_result_like_that_of_run(matrix, capsys):
         "correct",
         "cycles",
         "dram_bytes",
+        "energy_pJ",
         "macs",
         "nnz_c",
         "scheme",
@@ -103,11 +104,14 @@ def test_the_table_and_the_files(matrix, capsys):
         shares = [record["roofline_fraction"], record["ideal_fraction"]]
         assert [float(row["roofline_fraction"]), float(row["ideal_fraction"])] == shares and shares[0] > shares[1] > 0
         assert "  ".join(f"{share:.1%}" for share in reversed(shares)) in re.sub(" {2,}", "  ", line)
+        assert float(row["energy_pJ"]) == record["energy_pJ"]["total"] > 0
+        assert f"  {record['energy_pJ']['total'] / 1e6:,.2f}  " in line
     for record in records:
         scheme = Scheme.from_json(Path(f"o/scheme-{record['tiling']}.json").read_text())
         assert bool(scheme.tiles) == (not record["hardware"]) and scheme.T_k == record["scheme"]["T_k"]
     page = Path("o/comparison.html").read_text()
     assert "<script" not in page and "http" not in page and f"{records[0]['cycles']:,}" in page
+    assert f"Energy of each tiling by component: hyte {records[0]['energy_pJ']['total'] / 1e6:,.4g} uJ" in page
     plot = Path("o/cycles.svg").read_text()
     assert plot.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in plot and "harp *" in plot
 
@@ -149,7 +153,7 @@ def test_the_hardware(matrix, capsys):
     assert err.startswith("fiberloom: note: harp: --engine rtl: the tiles of harp differ in shape")
     assert built["correct"] and built["checks"][0]["name"] == "engine against golden"
     modelled = next(record for record in compare(capsys, *words)[0] if record["tiling"] == "hyte")
-    assert built["dram_bytes"] == modelled["dram_bytes"]
+    assert built["dram_bytes"] == modelled["dram_bytes"] and built["energy_pJ"] == modelled["energy_pJ"] is not None
 
 
 def test_one_that_fails_stops_nothing(matrix, capsys, monkeypatch):

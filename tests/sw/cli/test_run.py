@@ -44,7 +44,7 @@ def honest(design, planned, progress) -> EngineResult:
     return EngineResult(
         c=product.structural,
         cycles=1000,
-        counters={"pe_busy": 100, "stall_lookup": 30},
+        counters={"macs": 100, "merged": 120, "pe_busy": 100, "stall_lookup": 30},
         dram_bytes=traffic,
         tiles={"total": 3, "skipped_empty": 1, "overbooked": 0},
         seconds={"build": 1.5, "simulate": 2.5},
@@ -63,7 +63,13 @@ def test_a_right_result(run, capsys):
     assert record["dram_bytes"]["total"] == 2816
     assert record["dram_bytes"]["A"] == {"read": 1600, "write": 0, "metadata_read": 0, "metadata_write": 0}
     assert record["seconds"]["build"] == 1.5 and record["seconds"]["simulate"] == 2.5
-    assert "verified (rtl, " in capsys.readouterr().out
+    energy = record["energy_pJ"]
+    assert energy["dram"] == 2816 * 8 * 20 and energy["total"] == sum(
+        part for name, part in energy.items() if name != "total"
+    )
+    out = capsys.readouterr().out
+    assert "verified (rtl, " in out
+    assert f"\nenergy      {energy['total'] / 1e6:,.4g} uJ: dram {energy['dram'] / energy['total']:.1%}, sram " in out
 
 
 def test_tuning_is_asked_for_by_option_or_scheme(run, capsys):

@@ -91,6 +91,10 @@ def test_one_table_and_a_page(here, rows, capsys, monkeypatch):
     assert main([*command, "--tiling", "prescient", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (found[-1]["cycles"], found[-1]["dram_bytes"]) == (record["cycles"], record["dram_bytes"]["total"])
+    energy = {
+        "total" if name == "energy_pJ" else name[10:]: found[-1][name] for name in found[-1] if "energy_pJ" in name
+    }
+    assert energy == record["energy_pJ"]
     assert found[-1]["nnz_c"] == record["nnz_c"] and found[-1]["macs"] == record["macs"]
     page = Path("o/sweep.html").read_text()
     assert "<script" not in page and "http" not in page and page.count("<polyline") >= 3
@@ -127,6 +131,7 @@ def test_formats_are_axes(here, rows, capsys):
         kept = record["memory_formats"]
         assert row["cycles"] == record["cycles"] and row["dram_bytes"] == record["dram_bytes"]["total"]
         assert row["conversion_cycles"] == sum(of["cycles"] for of in kept.values()) > 0
+        assert row["energy_pJ_conversion"] == record["energy_pJ"]["conversion"] > 0
         assert row["conversion_bytes"] == sum(sum(of["dram_bytes"].values()) for of in kept.values()) > 0
     again, _ = rows(*words, *formats)
     assert [row["kept"] for row in again] == [not row["failed"] for row in found]

@@ -59,7 +59,14 @@ def full(traffic) -> EngineResult:
     return EngineResult(
         c=None,
         cycles=1000,
-        counters={"pe_busy": 1200, "pe_stall_input": 200, "phase_load_b": 100, "stall_dispatch": 300},
+        counters={
+            "macs": 1234,
+            "merged": 2000,
+            "pe_busy": 1200,
+            "pe_stall_input": 200,
+            "phase_load_b": 100,
+            "stall_dispatch": 300,
+        },
         dram_bytes=traffic,
         tiles={"total": 15, "skipped_empty": 2, "overbooked": 1},
         buffer={"B": {"peak_bytes": 4000, "mean_bytes": 3000.5, "hits": 10, "bumped": 3}},
@@ -107,7 +114,7 @@ def test_shows_what_the_run_found(page, full):
     for piece in (
         "grid", "Verified", "jki", "50 &times; 20 &times; 10", "1,000", "15 tiles, 2 skipped as empty, 1 overbooked",
         "1,234", "5,678", "job waits for a free PE", "waiting for data", "fiberloom run grid.mtx", "1 &times; 5 tiles",
-        "predicted by the policy", "prefers-color-scheme: dark", "compulsory",
+        "predicted by the policy", "prefers-color-scheme: dark", "compulsory", "&micro;J", "Energy by component: DRAM ",
     ):  # fmt: skip
         assert piece in text, piece
     # Each chart for pages and for phones.

@@ -36,7 +36,7 @@ def test_dots_lie_within_the_plot(count):
 def row(a: str, tiling: str, cycles: int, traffic: int, area: float = 100.0, **more) -> dict:
     names = {"a": a, "b": a, "design": "tiny", "settings": "", "tiling": tiling, "engine": "model", "failed": False}
     counts = {"cycles": cycles, "dram_bytes": traffic, "area_proxy": area, "schedule_seconds": 0.1, "correct": True}
-    counts |= {"ideal_fraction": 0.25, "roofline_fraction": 0.5}
+    counts |= {"ideal_fraction": 0.25, "roofline_fraction": 0.5, "energy_pJ": traffic and 1e6 * traffic}
     return dict.fromkeys(COLUMNS) | names | counts | more
 
 
@@ -49,6 +49,7 @@ def test_means_are_over_pairs_that_all_finished():
     found = {mean["tiling"]: mean for mean in means(rows)}
     assert found["hyte"]["cycles"] == pytest.approx(math.sqrt(100 * 400))
     assert found["auto"]["dram_bytes"] == pytest.approx(math.sqrt(20 * 80))
+    assert found["auto"]["energy_pJ"] == pytest.approx(1e6 * math.sqrt(20 * 80))
     assert {mean["pairs"] for mean in found.values()} == {2}
 
 
@@ -62,10 +63,11 @@ def test_pages():
     page = render(rows, "fiberloom sweep a")
     assert page.count('<td class="n">25.0%</td><td class="n">50.0%</td>') == 2 * 2 + 2
     # Each for pages and for phones.
-    assert page.count("<polyline") == 2 * 9 and "&lt;b&gt;" in page and "<b>" not in page.replace("<b></b>", "")
+    assert page.count("<polyline") == 2 * 12 and "&lt;b&gt;" in page and "<b>" not in page.replace("<b></b>", "")
     failed = failed_row(
         {"a": "c", "b": "c", "design": "tiny", "settings": "", "tiling": "x", "engine": "model"}, "why not"
     )
+    assert ">20</td>" in page
     assert "why not" in render([*rows, failed], "") and "<script" not in page
     # Without cycles, with one point, with a wrong one: still a page.
     assert "<polyline" not in render([row("a", "hyte", None, None)], "")

@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from sw.energy import MAC_PJ
 from sw.sage.accelerators import ACCELERATORS, MATRIX_MCFS, TENSOR_MCFS
 from sw.sage.choice import best, ranked
-from sw.sage.constants import MAC_PJ, Constants
+from sw.sage.constants import Constants
 from sw.sage.conversion import hardware_conversion, software_conversion
 from sw.sage.workload import counted, estimated, random_operand, uniform
 from tests.sw.sage.test_workload import random_matrix

@@ -149,6 +149,9 @@ def walk(design, scheme, a, b):
             times = [max(ceil(sum(row_times) / pes), max(row_times)), len(rows), ceil(sram / design.buffer.banks)]
         visits[at["i"], at["j"]].append((at["k"], lines, times))
         found["macs"] += macs
+        passing = sum(map(len, tiles["B"])) * (1 if outer else len(rows))
+        found["walked"] += sum(map(len, tiles["A"])) + passing
+        found["compared"] += 0 if outer else passing
         found["visits"] += 1
     finish(found, visits, log, cuts, C, outer, lanes, pes, radix, rate, overhead)
     cells = len(cuts["i"]) * len(cuts["j"]) * len(cuts["k"])
@@ -170,6 +173,7 @@ def finish(found, visits, log, cuts, C, outer, lanes, pes, radix, rate, overhead
             fibers = [log[i, j, r] for r in rows]
             entries = sum(map(sum, fibers))
             passed = sum(sum(f) * levels(len(f), radix) for f in fibers)
+            found["merged"] += passed
             at_end = 0
             if entries:
                 moved = ceil(passed / lanes) + ceil((passed - entries) / lanes) + final
@@ -196,6 +200,7 @@ def finish(found, visits, log, cuts, C, outer, lanes, pes, radix, rate, overhead
         written, end = ceil(int(C.sum()) / lanes), ceil((rows + 1) / (2 * lanes))
         found["read_C_data"] += read_again
         found["read_C_meta"] += words
+        found["merged"] += int(C.sum())
         found["write_C_data"] += written
         found["write_C_meta"] += end
         moved = ceil((read_again + words + written + end) / rate)

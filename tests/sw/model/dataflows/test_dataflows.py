@@ -56,7 +56,7 @@ def scheme(order="ijk", tile=(99, 99, 99), kept="BC", lines=(20, 24, 16), shape=
 
 def compared(found):
     """The model's numbers under the names of the walk."""
-    numbers = {"cycles": found.cycles, "macs": found.counters["macs"]}
+    numbers = {name: found.counters[name] for name in ("cycles", "macs", "walked", "compared", "merged")}
     numbers["visits"] = found.tiles["total"] - found.tiles["skipped_empty"]
     for tensor, kinds in found.dram_bytes.items():
         numbers[f"read_{tensor}_data"] = kinds["read"] // 16

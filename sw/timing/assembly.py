@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.timing.constants import POINTER_CYCLES
-from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
-
-from .kernels import fetched_lines
+from .constants import POINTER_CYCLES
+from .jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+from .record_beats import fetched_lines
 
 __all__ = ["assembly_jobs"]
 

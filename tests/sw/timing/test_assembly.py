@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sw.model.assembly import assembly_jobs
+from sw.timing.assembly import assembly_jobs
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
 
 RADIX, LANES = 2, 2

@@ -1,0 +1,90 @@
+"""What a scheme costs on a weight-stationary design, in expectation: every tile of B's columns sees all of A's rows."""
+
+from math import ceil
+
+from sw.scheme.scheme import Scheme
+from sw.stats.workload import Workload
+from sw.timing.constants import (
+    COLUMN_CYCLES,
+    PART_CYCLES,
+    STATIONARY_TILE_CYCLES,
+    TILE_LATENCIES,
+)
+from sw.timing.hardware import READ_FIBERS
+
+from .predict import Prediction
+from .protocol import Machine
+
+__all__ = ["predict_stationary"]
+
+WORD_BYTES, RECORD_BYTES = 4, 8
+
+
+def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
+    """Cycles and bus bytes of ``scheme``, which must be legal for ``design``, whose dataflow is ``weight_stationary``.
+
+    Nonzeros are taken as spread evenly over tiles, of which none is empty.
+    """
+    a, b, line, lanes = workload.a, workload.b, design.line_bytes, design.lanes
+    tiles_i, tiles_j, tiles_k = scheme.tiles_per_rank(workload.I, workload.J, workload.K)
+    tiles = tiles_i * tiles_j * tiles_k
+    moving = [rank for rank, count in zip("ijk", (tiles_i, tiles_j, tiles_k), strict=True) if count > 1]
+    inner = max(moving, key=scheme.order.index, default="k")
+    # A tile of A, or of B, comes once where the rank that it has not is innermost and it is kept; else at each visit.
+    fits_a = a.nnz / (tiles_i * tiles_k) <= scheme.partition("A", design).resident(scheme.T_i)
+    passes_a = 1 if scheme.buffers("A") and inner == "j" and fits_a else tiles_j
+    passes_b = 1 if inner == "i" or tiles_i == 1 else tiles_i
+    pointers_a, pointers_b = workload.I * tiles_k * passes_a, workload.J * tiles_k * passes_b
+    more_a, more_b = (1.0 if tiles_k == 1 else 1.0 + (lanes - 1) * rows / max(1, matrix.nnz) * tiles_k / 2
+                      for matrix, rows in ((a, workload.I), (b, workload.J)))  # fmt: skip
+    final = workload.output.nnz
+    partial = workload.output.nnz_tk(scheme.T_k) if tiles_k > 1 else 0.0
+    if tiles_k > 1 and scheme.buffers("C"):
+        room = scheme.partition("C", design).resident(scheme.T_i) / 2
+        partial *= 1 - min(1.0, room * tiles_i * tiles_j / max(1.0, final))
+    joined = final if tiles_j > 1 else 0.0
+    pieces = min(joined, float(workload.I) * tiles_j)
+    traffic = {
+        "a_data": RECORD_BYTES * a.nnz * passes_a * more_a,
+        "a_meta": WORD_BYTES * pointers_a * (3 if tiles_k > 1 else 1),
+        "b_data": RECORD_BYTES * b.nnz * passes_b * more_b,
+        "b_meta": WORD_BYTES * pointers_b * (3 if tiles_k > 1 else 1),
+        "c_data": RECORD_BYTES * (final + 2 * partial + joined) + line * pieces,
+        "c_meta": WORD_BYTES * workload.I * tiles_j * (1 + 2 * (tiles_k - 1) * (not scheme.buffers("C")))
+        + (line * workload.I * tiles_j if tiles_j > 1 else 0),
+    }
+    written = RECORD_BYTES * (final + partial + joined)
+    moved = sum(traffic.values()) / design.dram_bytes_per_cycle
+
+    # A comes a nonzero a cycle, a row with one at least; columns load two words a nonzero.
+    entries = design.pe.buffer_entries // 2
+    rows = float(workload.I) * tiles_j * tiles_k
+    on_bus = max(a.nnz * float(tiles_j), rows, final + 2 * partial)
+    columns = float(workload.J) * tiles_k
+    length = b.nnz / max(1.0, columns)
+    loading = 2 * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
+    region = max(1, entries // 4)
+    parts = max(0.0, length - entries + region) / region if length > entries else 0.0
+    answer = 0 if scheme.buffers("B") else design.memory_latency_cycles
+    waiting = rows * parts * (2 * region + PART_CYCLES + answer)
+    visits = tiles * (STATIONARY_TILE_CYCLES + (TILE_LATENCIES + 1) * design.memory_latency_cycles)
+    assembly = max(2 * workload.I * tiles_j, pieces * design.memory_latency_cycles / READ_FIBERS) if tiles_j > 1 else 0
+    time = {
+        "pe": on_bus + waiting,
+        "load": loading,
+        "dram": moved,
+        "merge": float(assembly),
+        "overhead": visits,
+    }
+    cycles = max(time["pe"] + loading, moved) + time["merge"] + visits
+    rounded = {name: ceil(size / line) * line for name, size in traffic.items()}
+    return Prediction(
+        cycles=max(1, round(cycles)),
+        dram_bytes=sum(rounded.values()),
+        tiles=tiles,
+        overbooked=0.0,
+        hit_rate=0.0,
+        traffic=rounded,
+        written={"c": ceil(written / line) * line},
+        time={name: round(value) for name, value in time.items()},
+    )
