@@ -71,6 +71,6 @@ COUNTERS: tuple[Counter, ...] = (
     Counter(
         "MERGED",
         "nonzeros",
-        "Nonzeros merged, partial results and scratch fibers included; those that go to weight-stationary PEs.",
+        "Nonzeros merged, those of partial rows and scratch too; or that reach stationary columns.",
     ),
 )
