@@ -120,13 +120,7 @@ def optimal(
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise SchemeError("option budget", budget, "an integer of at least 1")
     workload = _work(A, B, design, seed)
-    best = _judged("optimal", workload, design, judge, budget, needed=True)
-    assert judge is not None
-    for other in others():
-        cycles = judge(other, workload.a, workload.b)
-        if cycles < best.predicted["cycles"]:
-            best = replace(other, policy="optimal", predicted=other.predicted | {"cycles": cycles}, alternatives=[])
-    return best
+    return _judged("optimal", workload, design, judge, budget, others)
 
 
 def auto(
@@ -205,18 +199,26 @@ def _ranked(workload: Workload, design: Machine) -> list[tuple[Scheme, Predictio
 
 
 def _judged(
-    policy: str, workload: Workload, design: Machine, ask: Judge | None, budget: int, *, needed: bool = False
+    policy: str,
+    workload: Workload,
+    design: Machine,
+    ask: Judge | None,
+    budget: int,
+    others: Callable[[], Iterable[Scheme]] | None = None,
 ) -> Scheme:
-    """The best of the ``budget`` most promising schemes by the model tier, or the most promising one where nobody can ask."""
-    if ask is None and needed:
+    """The best by the model tier of the ``budget`` most promising schemes and of ``others``, which do not do without it.
+
+    Where nobody can ask the model tier, the most promising one.
+    """
+    if ask is None and others is not None:
         raise SchemeError("policy", policy, "used where the model tier can be run")
-    ranked = _ranked(workload, design)
+    found = [replace(s, predicted=p.as_dict()) for s, p in _ranked(workload, design)[:budget]]
     if ask is None:
-        scheme, prediction = ranked[0]
-        return replace(scheme, policy=policy, predicted=prediction.as_dict())
-    cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, (scheme, _) in enumerate(ranked[:budget]))
-    scheme, prediction = ranked[best]
-    return replace(scheme, policy=policy, predicted=prediction.as_dict() | {"cycles": cycles})
+        return replace(found[0], policy=policy)
+    found += others() if others is not None else ()
+    cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, scheme in enumerate(found))
+    predicted = found[best].predicted | {"cycles": cycles}
+    return replace(found[best], policy=policy, predicted=predicted, alternatives=[])
 
 
 # Tailors' tiles ---------------------------------------------------------------------------------------------------------
