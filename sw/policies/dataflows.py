@@ -119,14 +119,7 @@ def optimal(
     """The best, by the model tier, of the ``budget`` most promising schemes of the space and of what other policies choose."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise SchemeError("option budget", budget, "an integer of at least 1")
-    workload = _work(A, B, design, seed)
-    best = _judged("optimal", workload, design, judge, budget, needed=True)
-    assert judge is not None
-    for other in others():
-        cycles = judge(other, workload.a, workload.b)
-        if cycles < best.predicted["cycles"]:
-            best = replace(other, policy="optimal", predicted=other.predicted | {"cycles": cycles}, alternatives=[])
-    return best
+    return _judged("optimal", _work(A, B, design, seed), design, judge, budget, needed=True, others=others)
 
 
 def auto(
@@ -205,9 +198,16 @@ def _ranked(workload: Workload, design: Machine) -> list[tuple[Scheme, Predictio
 
 
 def _judged(
-    policy: str, workload: Workload, design: Machine, ask: Judge | None, budget: int, *, needed: bool = False
+    policy: str,
+    workload: Workload,
+    design: Machine,
+    ask: Judge | None,
+    budget: int,
+    *,
+    needed: bool = False,
+    others: Callable[[], Iterable[Scheme]] = tuple,
 ) -> Scheme:
-    """The best of the ``budget`` most promising schemes by the model tier, or the most promising one where nobody can ask."""
+    """The best of the ``budget`` most promising schemes and of others by the model tier; the first where nobody can ask."""
     if ask is None and needed:
         raise SchemeError("policy", policy, "used where the model tier can be run")
     ranked = _ranked(workload, design)
@@ -215,8 +215,12 @@ def _judged(
         scheme, prediction = ranked[0]
         return replace(scheme, policy=policy, predicted=prediction.as_dict())
     cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, (scheme, _) in enumerate(ranked[:budget]))
-    scheme, prediction = ranked[best]
-    return replace(scheme, policy=policy, predicted=prediction.as_dict() | {"cycles": cycles})
+    scheme, predicted = ranked[best][0], ranked[best][1].as_dict()
+    for other in others():
+        found = ask(other, workload.a, workload.b)
+        if found < cycles:
+            cycles, scheme, predicted = found, other, other.predicted
+    return replace(scheme, policy=policy, predicted=predicted | {"cycles": cycles}, alternatives=[])
 
 
 # Tailors' tiles ---------------------------------------------------------------------------------------------------------
