@@ -119,8 +119,7 @@ def optimal(
     """The best, by the model tier, of the ``budget`` most promising schemes of the space and of what other policies choose."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise SchemeError("option budget", budget, "an integer of at least 1")
-    workload = _work(A, B, design, seed)
-    return _judged("optimal", workload, design, judge, budget, others)
+    return _judged("optimal", _work(A, B, design, seed), design, judge, budget, others)
 
 
 def auto(

@@ -180,3 +180,11 @@ def test_energy_of_conversions_by_hand() -> None:
     assert energy("coo") == pytest.approx(nnz * 0.1)
     assert energy("coo", leaves=True) == pytest.approx(nnz * 0.1)
     assert energy("csc") == pytest.approx(nnz * 0.1 + nnz * (2 * 64 * 100 / 64 + 2 * 0.1))
+
+
+def test_parts_of_c_that_are_merged_are_written_and_read() -> None:
+    nothing = {tensor: dict.fromkeys(("read", "write", "metadata_read", "metadata_write"), 0) for tensor in "ABC"}
+    counters = {"macs": 5, "merged": 7, "walked": 3}
+    assert sram_words("outer", counters, nothing, 4, streams_a=False) == (3 + 7 + 5, 4 + 7 + 5)
+    assert sram_words("inner", counters, nothing, 4, streams_a=False) == (3 + 7, 4 + 7)
+    assert sram_words("gustavson", {"macs": 5, "merged": 7}, nothing, 4, streams_a=True) == (5 + 2, 4 + 2)
