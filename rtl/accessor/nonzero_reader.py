@@ -124,7 +124,8 @@ class NonzeroReader(Block):
             lines.i.payload.eq(self.sram_response.line),
             empty.eq(current.length == 0),
             arrived.eq(Mux(current.in_memory, self.read_data.valid, lines.o.valid)),
-            line.eq(Mux(current.in_memory, self.read_data.payload, lines.o.payload)),
+            # What is offered stays, also where it means nothing.
+            line.eq(Mux(empty, 0, Mux(current.in_memory, self.read_data.payload, lines.o.payload))),
             lane.eq(current.lane + number),
             out.valid.eq(present.o.valid & (arrived | empty)),
             out.payload.coordinate.eq(line.word_select(lane, 64)[:COORDINATE_WIDTH]),

@@ -89,7 +89,7 @@ class WeightStationaryEngine(Engine):
     @property
     def event_widths(self) -> Mapping[str, int]:
         macs = (self.pes * self.vector).bit_length()
-        counted = dict.fromkeys(("rows", "stall_lookup", "stall_collect", "pe_stall_input"), 1)
+        counted = dict.fromkeys(("rows", "merged", "stall_lookup", "stall_collect", "pe_stall_input"), 1)
         return {"macs": macs, "pe_busy": self.pes.bit_length(), "bumped_fetches": POSITION_WIDTH, **counted}
 
     def parameters(self) -> dict[str, Any]:
@@ -151,6 +151,7 @@ class WeightStationaryEngine(Engine):
             self.counted.macs.eq(array.event_macs),
             self.counted.pe_busy.eq(Mux(array.bus.valid & array.bus.ready, self.pes, 0)),
             self.counted.rows.eq(out.valid & out.ready & out.payload.word.last),
+            self.counted.merged.eq(feeder.nonzeros.valid & feeder.nonzeros.ready),
             self.counted.stall_lookup.eq(lookup.event_stall),
             self.counted.stall_collect.eq(joiner.event_stall),
             self.counted.pe_stall_input.eq(array.event_stall),

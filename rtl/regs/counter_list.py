@@ -68,5 +68,9 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("STALL_LOAD", "cycles", "Cycles in which the B lookup waits for a fiber that is being loaded."),
     Counter("PHASE_NEXT_TILE", "cycles", "Cycles in which the scheme is checked or the next tile is waited for."),
     Counter("STALL_CONVERSION", "cycles", "Cycles in which a nonzero of A could be taken and its conversion has none."),
-    Counter("MERGED", "nonzeros", "Nonzeros merged, those of partial results and of scratch fibers included."),
+    Counter(
+        "MERGED",
+        "nonzeros",
+        "Nonzeros merged, those of partial rows and scratch too; or that reach stationary columns.",
+    ),
 )

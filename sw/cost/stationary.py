@@ -7,6 +7,7 @@ from sw.stats.workload import Workload
 from sw.timing.constants import (
     COLUMN_CYCLES,
     PART_CYCLES,
+    PIECE_CYCLES,
     STATIONARY_TILE_CYCLES,
     TILE_LATENCIES,
 )
@@ -68,7 +69,9 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     answer = 0 if scheme.buffers("B") else design.memory_latency_cycles
     waiting = rows * parts * (2 * region + PART_CYCLES + answer)
     visits = tiles * (STATIONARY_TILE_CYCLES + (TILE_LATENCIES + 1) * design.memory_latency_cycles)
-    assembly = max(2 * workload.I * tiles_j, pieces * design.memory_latency_cycles / READ_FIBERS) if tiles_j > 1 else 0
+    bursts = workload.I * tiles_j + pieces
+    pace = (design.memory_latency_cycles + PIECE_CYCLES) / READ_FIBERS
+    assembly = max(2 * workload.I * tiles_j, bursts * pace) if tiles_j > 1 else 0
     time = {
         "pe": on_bus + waiting,
         "load": loading,

@@ -19,10 +19,12 @@ from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.timing.constants import (
     COLUMN_CYCLES,
+    MEMORY_PART_CYCLES,
     NEXT_TILE_GAIN,
     PART_CYCLES,
     PHASE_CYCLES,
     PIECE_CYCLES,
+    SCAN_CYCLES,
     STATIONARY_TILE_CYCLES,
     TILE_LATENCIES,
 )
@@ -43,7 +45,7 @@ __all__ = ["run_stationary"]
 
 # Of a PE's buffer its FIFO-managed region is a quarter, at least one nonzero.
 REGION_SHARE = 4
-PRODUCTS, BUMPED_ELEMENTS = TOTALS.index("products"), TOTALS.index("bumped_elements")
+PRODUCTS, BUMPED_ELEMENTS, MERGED = (TOTALS.index(name) for name in ("products", "bumped_elements", "merged"))
 
 
 def run_stationary(design: "Design", planned: Plan[Csr]) -> EngineResult:
@@ -95,8 +97,8 @@ class _StationaryRun(Run):
         keeps_a = self.scheme.buffers("A")
         a_comes = not tile.carry and not (keeps_a and self.kept_a.place == (tile.i, tile.k, tile.size_k))
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
-        load_beats += self._load_columns(tile)
         before = self.clock.mark()
+        load_of_b = self._load_columns(tile)
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
         first, last = rows_of(tile)
@@ -106,13 +108,17 @@ class _StationaryRun(Run):
         products = row_products(begin, end, self.a_coordinates, at.b_begin, at.b_end)
         self.totals[PRODUCTS] += int(products.sum())
         loading, waiting = self._feed(tile, begin, end)
-        self._reenter(partial, spilled, base)
+        asking = self._reenter(partial, spilled, base) if tile.partial_in else 0
         lengths = self.places.lengths(tile)
         self.rows_of_c.leave(tile, at, partial, lengths)
         # A comes one nonzero a cycle, a row of C leaves with one; the rows of an array wait for partial sums that go round.
         on_bus = int(np.maximum(end - begin, 1).sum()) + waiting
         leaving = int(np.maximum(np.minimum(products, tile.size_j) + partial, 1).sum())
-        self._add_cycles(load_beats, self.clock.moved(before), max(on_bus, leaving) + loading)
+        # B comes while A's first nonzeros are on their way, which wait for all of it.
+        loading += int(load_of_b * self.pace.beat)
+        if not tile.whole_k:  # where segments begin is read before them
+            loading += self.pace.latency + SCAN_CYCLES
+        self._add_cycles(load_beats, self.clock.moved(before), max(on_bus, leaving, asking) + loading)
 
     def _add_cycles(self, load_beats: int, moved: int, computing: int) -> None:
         clock, latency, beat = self.clock, self.pace.latency, self.pace.beat
@@ -166,6 +172,7 @@ class _StationaryRun(Run):
                 straddles = int(np.count_nonzero(np.arange(first, last) % words == words - 1))
                 self.beats["read_b_meta"] += self.reads.line_beats * (tile.size_j + straddles)
             sent = np.minimum(lengths, self.sizes[0])
+            self.totals[MERGED] += int(sent.sum())
             self._fetch(starts[in_memory], sent[in_memory])
             self._wide = [
                 (int(n), np.array([self.sizes[1], self.sizes[2]], np.int64))
@@ -173,17 +180,19 @@ class _StationaryRun(Run):
             ]
             latency = self.pace.latency * (1 + streaming) if in_memory.any() else 0
             loading = 2 * int(sent.sum()) + self.design.pe.count + COLUMN_CYCLES + latency
-        waits = 0
+        words, waits = 0, 0  # words come one by one, PEs wait side by side
         farthest = self.a_coordinates[end[filled] - 1]
         for n, state in self._wide:
             column = self.columns.coordinates[starts[n] : ends[n]]
             parts, nonzeros, lines = bumped_parts(farthest, column, self.sizes, state, int(starts[n]), self.lanes)
+            self.totals[MERGED] += nonzeros
             if in_memory[n]:
                 self.beats["read_b_data"] += self.reads.line_beats * lines
                 self.totals[BUMPED_ELEMENTS] += nonzeros
-            answer = self.pace.latency + COLUMN_CYCLES // 2 if in_memory[n] else 0
-            waits = max(waits, 2 * nonzeros + parts * (PART_CYCLES + answer))
-        return loading, waits
+            answer = self.pace.latency + MEMORY_PART_CYCLES if in_memory[n] else 0
+            words += 2 * nonzeros
+            waits = max(waits, parts * (PART_CYCLES + answer))
+        return loading, words + waits
 
     def _fetch(self, begin: Index, length: Index) -> None:
         """Columns are read from memory, each by itself."""
@@ -191,12 +200,14 @@ class _StationaryRun(Run):
         self.beats["read_b_data"] += self.reads.line_beats * int(lines[length > 0].sum())
         self.totals[BUMPED_ELEMENTS] += int(length.sum())
 
-    def _reenter(self, partial: Index, spilled: NDArray[np.bool_], base: int) -> None:
-        """Partial rows in memory come back, each by itself."""
+    def _reenter(self, partial: Index, spilled: NDArray[np.bool_], base: int) -> int:
+        """Partial rows in memory come back, each by itself. Returns the cycles in which they are asked for."""
         length = partial[spilled]
         begin = base + np.cumsum(length) - length
         lines = -(-(begin + length) // self.lanes) - begin // self.lanes
-        self.beats["read_c_data"] += self.reads.line_beats * int(lines[length > 0].sum())
+        count = int(lines[length > 0].sum())
+        self.beats["read_c_data"] += self.reads.line_beats * count
+        return 2 * len(partial) + count
 
     def _assemble(self, walk: TileWalk) -> None:
         """The pass that joins the j tiles of each row."""
@@ -213,9 +224,9 @@ class _StationaryRun(Run):
         nonzeros = int(lengths.sum())
         self.beats["write_c_data"] += self.reads.result_beats(0, nonzeros)
         self.beats["write_c_meta"] += self.reads.word_beats(0, rows + 1)
-        # Pieces are read a few at a time.
-        pace = (self.pace.latency + PIECE_CYCLES) / READ_FIBERS
-        reading = float(np.maximum(np.maximum(lengths, 2), np.where(lengths > 0, pace, 0)).sum())
+        # Pointers and nonzeros of a piece are a burst each, of which a few are under way at a time.
+        pace = (self.pace.latency + PIECE_CYCLES) / min(READ_FIBERS, self.pace.outstanding)
+        reading = float(np.maximum(np.maximum(lengths, 2), pace * (1 + (lengths > 0))).sum())
         self._add_cycles(0, self.clock.moved(before), int(reading))
 
 

@@ -6,10 +6,11 @@ Only counts enter that the model has exactly as the hardware has them, so that b
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sw.energy import DRAM_BIT_PJ, MAC_PJ, merge_step_pj, sram_pj
+from sw.energy import COORDINATE_BITS, DRAM_BIT_PJ, MAC_PJ, REGISTER_BIT_PJ, merge_step_pj, sram_pj
 from sw.engine_result import EngineResult
 from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.formats.sparse_tensor import VALUE_BITS
+from sw.scheme.terms import WEIGHT_STATIONARY
 
 from .conversion import StoredTensor
 
@@ -48,12 +49,20 @@ def run_energy(
     found = {
         "dram": 8 * moved * DRAM_BIT_PJ,
         "sram": words * sram_pj(design.buffer.bytes / design.buffer.banks),
-        "merge": steps * merge_step_pj(VALUE_BITS[design.pe.value]),
+        "merge": _in_buffers(design, counters)
+        if design.pe.dataflow == WEIGHT_STATIONARY
+        else steps * merge_step_pj(VALUE_BITS[design.pe.value]),
         "mac": counters["macs"] * MAC_PJ[design.pe.value],
         "conversion": float(sum(kept.energy_pJ for kept in stored)),
     }
     rounded = {name: round(energy, 3) for name, energy in found.items()}
     return rounded | {"total": round(sum(rounded.values()), 3)}
+
+
+def _in_buffers(design: "Design", counters: Mapping[str, int]) -> float:
+    """Of the buffers of weight-stationary PEs: pairs of entries that go in, values that products take out."""
+    value = VALUE_BITS[design.pe.value]
+    return ((COORDINATE_BITS + value) * counters["merged"] + value * counters["macs"]) * REGISTER_BIT_PJ
 
 
 def sram_words(
@@ -76,6 +85,8 @@ def sram_words(
     of_a = counters.get("hits_a", 0) + counters.get("bumped_fetches_a", 0)
     walked = counters["walked"] if "walked" in counters else macs + of_a
     streamed = metadata + (traffic["A"]["read"] if streams_a else 0)
+    if dataflow == WEIGHT_STATIONARY:  # products read the buffers of the PEs
+        walked, parts, streamed = merged + of_a, 0, streamed + traffic["C"]["read"]
     read = (leave + streamed) / ELEMENT_BYTES + walked + parts + collected
     written = come / ELEMENT_BYTES + nnz_c + parts + collected
     return read, written

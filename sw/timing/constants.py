@@ -27,6 +27,7 @@ __all__ = [
     "LEAF_ANSWER_CYCLES",
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
+    "MEMORY_PART_CYCLES",
     "MERGE_CYCLES",
     "MOST_OVERLAPPED",
     "NEXT_CHAIN_CYCLES",
@@ -44,6 +45,7 @@ __all__ = [
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
     "ROWS_CYCLES",
+    "SCAN_CYCLES",
     "SCAN_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
@@ -147,11 +149,15 @@ POINTER_CYCLES = 2.5
 
 # Weight-stationary PEs -------------------------------------------------------------------------------------------------
 # Around a tile's rows, as TILE_CYCLES.
-STATIONARY_TILE_CYCLES = 70
+STATIONARY_TILE_CYCLES = 75
+# Before A's first nonzero where k is cut, beside a latency of memory.
+SCAN_CYCLES = 20
 # From the first nonzero of A to the first word of a column, and from the last word of the last column to the bus.
 COLUMN_CYCLES = 20
-# From the request of a part of a column that overflows its PE's buffer to its first word.
-PART_CYCLES = 18
+# From the request of a part of a column that overflows its PE's buffer to its first word; more beside memory's latency where it
+# is there.
+PART_CYCLES = 14
+MEMORY_PART_CYCLES = 6
 # From the request of a piece of a row of C to its first nonzero, beside the memory's latency.
 PIECE_CYCLES = 10
 

@@ -12,6 +12,7 @@ from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.fiber_reader import READ_CLIENTS
 from rtl.accessor.line_packer import LinePacker
 from rtl.accessor.lookup import FiberLookup
+from rtl.accessor.nonzero_reader import NonzeroReader
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.buffer.buffet import BuffetControl
 from rtl.buffer.tailors import TailorsControl
@@ -20,7 +21,9 @@ from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
 from rtl.pe.bus_packer import BusPacker
+from rtl.pe.column_feeder import ColumnFeeder
 from rtl.pe.gustavson import GustavsonPe
+from rtl.pe.row_joiner import RowJoiner
 from rtl.pe.weight_stationary import WeightStationaryPe
 from rtl.pe.weight_stationary_array import WeightStationaryArray
 from rtl.tiling.controller import TilingController
@@ -59,6 +62,14 @@ class AskedRules(StreamRules):
         asked, index = Signal(), Signal.like(block.index)
         m.d.sync += [asked.eq(block.ask | (asked & ~block.done)), index.eq(block.index)]
         m.d.comb += Assume(implies(asked, block.index == index))
+
+
+class FeederRules(StreamRules):
+    """The stream rules of what feeds columns: a tile begins while it is idle and no PE asks for anything."""
+
+    def claims(self, m: Module) -> None:
+        super().claims(m)
+        m.d.comb += Assume(implies(self.block.start, self.block.idle & ~self.block.refill.valid))
 
 
 def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[..., StreamRules]:
@@ -290,4 +301,26 @@ def _rules_of_stationary() -> Iterator[Proof]:
         f"WeightStationaryArray of 2 PEs of one MAC: {CLAIM}",
         rules(WeightStationaryArray, {"pes": 2, **pe}),
         depth=28,
+    )
+    sizes = {"lanes": 2, "address_width": 8, "line_address_width": 4}
+    yield Proof(
+        "nonzero_reader.streams",
+        f"NonzeroReader: {CLAIM}",
+        rules(NonzeroReader, sizes, answers=[SRAM, beats()]),
+        depth=14,
+    )
+    feeder = {"pes": 2, "entries": 4, "region": 2, "address_width": 8}
+    yield Proof(
+        "column_feeder.streams",
+        f"ColumnFeeder of 2 PEs: {CLAIM}",
+        lambda block=ColumnFeeder: FeederRules(
+            block(**feeder), steady=("columns", "begin_j", "begin_k"), answers=[Answer("wanted", "leaves")]
+        ),
+        depth=14,
+    )
+    yield Proof(
+        "row_joiner.streams",
+        f"RowJoiner of 2 PEs: {CLAIM}",
+        rules(RowJoiner, {"pes": 2, "lanes": 2, "value": "int8"}),
+        depth=14,
     )

@@ -74,19 +74,23 @@ FAULTS = {
 
 
 def copy_of_rtl(
-    folder: Path, name: str, fault: tuple[str, str, str] | None, block: str = "gustavson.GustavsonPe"
+    folder: Path,
+    name: str,
+    fault: tuple[str, str, str] | None,
+    block: str = "gustavson.GustavsonPe",
+    room: str = "pe",
 ) -> type:
-    """A block of ``rtl/pe`` from a copy of the sources, with a fault in it."""
+    """A block of ``rtl/pe``, or another room, from a copy of the sources, with a fault in it."""
     target = folder / name
     shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
     if fault is not None:
         module, snippet, replacement = fault
-        path = target / "pe" / f"{module}.py"
+        path = target / room / f"{module}.py"
         text = path.read_text()
         assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
         path.write_text(text.replace(snippet, replacement))
     of, kind = block.split(".")
-    return getattr(importlib.import_module(f"{name}.pe.{of}"), kind)
+    return getattr(importlib.import_module(f"{name}.{room}.{of}"), kind)
 
 
 def exercise(pe: type) -> None:
