@@ -71,6 +71,6 @@ COUNTERS: tuple[Counter, ...] = (
     Counter(
         "MERGED",
         "nonzeros",
-        "Nonzeros merged, those of partial rows and scratch too; or that reach stationary columns.",
+        "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns.",
     ),
 )
