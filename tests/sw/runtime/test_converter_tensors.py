@@ -117,10 +117,10 @@ def test_streams_at_the_bus_rate(source):
     assert (run.read_bytes + run.written_bytes) / DESIGN.line_bytes / run.cycles > 0.95
 
 
-@pytest.mark.parametrize("value", ["int8", "bf16"])
-def test_narrow_values(value):
-    """Values of which a beat has more than lanes."""
-    design = load_design("tiny", [f"pe.value={value}", "converter.lane_bits=16"])
+@pytest.mark.parametrize(("value", "lane_bits"), [("int8", 16), ("bf16", 32)])
+def test_narrow_values(value, lane_bits):
+    """Values of which a beat has twice as many as lanes."""
+    design = load_design("tiny", [f"pe.value={value}", f"converter.lane_bits={lane_bits}"])
     for source in TENSOR_SOURCES:
         convert(tensor((9, 10, 11), 0.3, value=value, zeros=0.1), source, "csf", design=design, timing=ROUGH)
 
