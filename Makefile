@@ -103,8 +103,8 @@ bench-scaling: setup ## seconds of policies and model from 10^5 to 10^8 nonzeros
 bench-analysis: setup ## microseconds of an evaluation by the analysis: many mappings at once, and single ones
 	@$(BIN)/python -m benchmarks.analysis
 
-papers-sparseloop: setup ## figures of Sparseloop beside the analysis of shipped designs
-	@$(BIN)/python -m benchmarks.papers_sparseloop
+papers-sparseloop: setup ## figures of Sparseloop beside the analysis of shipped designs; PART of them
+	@$(BIN)/python -m benchmarks.papers_sparseloop $(PART) --plots build/papers-sparseloop
 
 bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
 	@$(BIN)/python benchmarks/timing.py --all

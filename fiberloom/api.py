@@ -230,13 +230,21 @@ def analyze(
     seconds: float | None = None,
     victory: int | None = None,
     jobs: int | None = None,
+    design: File | None = None,
+    config: File | None = None,
+    tiling: str | None = None,
+    scheme: File | None = None,
+    transpose_b: bool = False,
+    density: str | None = None,
+    against: str | None = None,
     out: File | None = None,
     seed: int | None = None,
 ) -> Result:
     """Analyses an accelerator from its specification (files, or a shipped name), as ``fiberloom analyze`` does.
 
-    ``map`` searches for the best mapping, which is written to ``out`` where that is given. Raises InputError, also for a mapping
-    that does not fit.
+    ``map`` searches for the best mapping, which is written to ``out`` where that is given. With ``design`` (or ``config``) one
+    of Fiberloom's designs is analysed on one or two operands, by their files or names, and ``out`` takes its specification.
+    Raises InputError, also for a mapping that does not fit.
     """
     options = locals()
     del options["specs"]

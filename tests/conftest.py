@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.amaranth_memory import remember
+from tests import amaranth_memory, emission_memory
 from tests.tools import LONG_RUNS, REQUIRE_TOOLS, TOOLS, is_there, set_to_one
 
 # How long a phase takes depends on the neighbours, and with it what is said of it: the tests of these lines ask for them.
@@ -18,7 +18,8 @@ os.environ["FIBERLOOM_PATIENCE"] = "1e9"
 settings.register_profile("fiberloom", deadline=None)
 settings.load_profile("fiberloom")
 
-remember()
+amaranth_memory.remember()
+emission_memory.remember()
 
 LEFT_OUT = "left_out"  # property of a test's report: the tool that is missing, or LONG_RUNS
 

@@ -111,6 +111,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fiberloom.analyze("sparse_product", set={"problem.instance.K": 64}, explain="Buffer.A"),
         "analyze sparse_product --set problem.instance.K=64 --explain Buffer.A",
     ),
+    "analyze a design": (
+        lambda: fiberloom.analyze("banded:60:2:seed=1", design="tiny", density="banded"),
+        "analyze banded:60:2:seed=1 --design tiny --density banded",
+    ),
 }  # fmt: skip
 
 

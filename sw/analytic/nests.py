@@ -106,9 +106,10 @@ class Nests(Keeping):
         parts: list[list[list[Sequence[Loop]]]] = [[[], []] for _ in levels]
         for mapping in mappings:
             for level, loops in enumerate(mapping.loops):
-                spatial = [loop for loop in loops if loop.axis != "time"]
-                parts[level][0].append(spatial)
-                parts[level][1].append([loop for loop in loops if loop.axis == "time"] if spatial else loops)
+                # Loops of one iteration do nothing.
+                several = [loop for loop in loops if loop.bound > 1]
+                parts[level][0].append([loop for loop in several if loop.axis != "time"])
+                parts[level][1].append([loop for loop in several if loop.axis == "time"])
         sites = [
             site
             for level in levels

@@ -1,6 +1,7 @@
 """Values of many mappings, evaluated at once, and those of one of them."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
+from functools import cache
 from typing import Annotated, Any, TypeVar, get_args
 
 import numpy as np
@@ -29,14 +30,23 @@ def _at(found: Any, index: int, *, whole: bool) -> Any:
         value = found[index].item()
         return int(value) if whole else value
     if isinstance(found, Batched):
-        record: Any = found  # a dataclass, as every Batched is
-        own = {each.name: _at(getattr(record, each.name), index, whole=_is_whole(each.type)) for each in fields(record)}
-        return replace(record, **own)
+        # Without the checks of a constructor, which were made for the values of all mappings.
+        kind: Any = type(found)
+        record = object.__new__(kind)
+        own = {name: _at(found.__dict__[name], index, whole=counts) for name, counts in _fields_of(kind)}
+        record.__dict__.update(own)
+        return record
     if isinstance(found, dict):
         return {key: _at(value, index, whole=whole) for key, value in found.items()}
     if isinstance(found, list | tuple):
-        return type(found)(_at(value, index, whole=whole) for value in found)
+        return type(found)([_at(value, index, whole=whole) for value in found])
     return int(found) if whole and isinstance(found, float | np.number) else found
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, bool], ...]:
+    """Name of each field of a dataclass, and whether it counts."""
+    return tuple((each.name, _is_whole(each.type)) for each in fields(kind))
 
 
 def _is_whole(annotation: Any) -> bool:

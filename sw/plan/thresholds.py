@@ -15,6 +15,8 @@ __all__ = [
     "BYTES_A_ROW",
     "COUNTS_A_MAC",
     "DRT_SIDE",
+    "EVERY_COUNT",
+    "EVERY_SIDE",
     "FEWEST_ROWS",
     "FEWEST_RUNS",
     "FEWEST_STRETCHES",
@@ -67,6 +69,7 @@ __all__ = [
     "SAMPLE_LEAST_SHARE",
     "SAMPLE_MARGIN",
     "SEARCHED",
+    "SHAPES_A_RUN",
     "SHARES",
     "SHARE_OF_ENTRIES",
     "SPARE_ENTRIES",
@@ -188,6 +191,11 @@ UNUSED = 0.05
 FINALISTS = 2
 FINALISTS_OF_DATAFLOWS = 6
 OPTIMAL_BUDGET = 200
+# Shapes that `optimal` predicts for each scheme that it may run, the least bound first. Chosen.
+SHAPES_A_RUN = 5
+# Up to this size of a rank `optimal` looks at every side; up to this one at every count of tiles.
+EVERY_SIDE = 16
+EVERY_COUNT = 300
 # Effort of all runs together, in MACs: a floor, so much for each cycle of the best prediction, and a ceiling of some seconds: a
 # sample of the rows says enough of an operand whose run takes longer. What visiting a tile costs beside its MACs and rows.
 JUDGED_UNITS = 1 << 25

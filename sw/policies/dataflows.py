@@ -7,7 +7,7 @@ here: the even tiles that fill table 2's shares on average.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -112,13 +112,21 @@ def optimal(
     *,
     seed: int = 0,
     judge: Judge | None = None,
+    others: Callable[[], Iterable[Scheme]] = tuple,
     budget: int = OPTIMAL_BUDGET,
     **options: Any,
 ) -> Scheme:
-    """The best of the ``budget`` most promising schemes of the space by the model tier."""
+    """The best, by the model tier, of the ``budget`` most promising schemes of the space and of what other policies choose."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise SchemeError("option budget", budget, "an integer of at least 1")
-    return _judged("optimal", _work(A, B, design, seed), design, judge, budget, needed=True)
+    workload = _work(A, B, design, seed)
+    best = _judged("optimal", workload, design, judge, budget, needed=True)
+    assert judge is not None
+    for other in others():
+        cycles = judge(other, workload.a, workload.b)
+        if cycles < best.predicted["cycles"]:
+            best = replace(other, policy="optimal", predicted=other.predicted | {"cycles": cycles}, alternatives=[])
+    return best
 
 
 def auto(

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sw.cost.candidates.evaluator import Judge
-from sw.cost.candidates.grids import tiling_space
+from sw.cost.candidates.grids import small_space
 from sw.cost.candidates.resident import listed_schemes
 from sw.cost.passes import NO_PASSES, Passes
 from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.operands.errors import OperandError
-from sw.plan.thresholds import OPTIMAL_BUDGET
+from sw.plan.thresholds import OPTIMAL_BUDGET, SHAPES_A_RUN
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import LOAD_TILE, ORDERS
@@ -34,6 +35,7 @@ def optimal(
     seed: int = 0,
     judge: Judge | None = None,
     passes: Passes = NO_PASSES,
+    others: Callable[[], Iterable[Scheme]] = tuple,
     budget: int = OPTIMAL_BUDGET,
     state: str | None = None,
     **options: Any,
@@ -45,12 +47,15 @@ def optimal(
     A, B: sparse, I x K and K x J.
     seed: of the samples from which the workload's statistics are estimated.
     judge: cycles by the model tier; needed. passes: conversions, of which that of A is not part of every scheme.
-    budget: schemes that are run at most in this call; the best of those known is returned.
+    others: what the other policies choose. Each is run as well, whatever the budget, where hardware can, so that none is better.
+    budget: schemes of the space that are run at most in this call; the best of those known is returned.
     state: file of results so far, one JSON line each; what it holds for these operands, this design and this state of
         the source is not run again, and a call that is interrupted loses nothing.
 
-    The space: sides that are powers of two or whole along all three ranks, all six orders, B kept or streamed, A kept in a
-    half, a quarter or not at all; and lists, of ever fewer rows of A (:mod:`sw.cost.candidates.resident`).
+    The space: tile shapes of :func:`sw.cost.candidates.grids.small_space`, every side of short ranks among them, all six
+    orders, B kept or streamed, A or C kept in a half, a quarter or not at all; and lists, of ever fewer rows of A
+    (:mod:`sw.cost.candidates.resident`). Of shapes ``SHAPES_A_RUN`` for each run of the budget are predicted, the least
+    bounds first: a budget that has all of them leaves nothing out.
 
     Raises SchemeError without a judge, for a budget that is no integer of at least 1, for a ``state`` that cannot be read
     and where the design's buffer holds no tile; TypeError for any other option; OSError where ``state`` cannot be written.
@@ -62,36 +67,48 @@ def optimal(
     if judge is None:
         raise SchemeError("policy", "optimal", "used where the model tier can be run")
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
-    space = _space(workload, design, passes)
+    space = _space(workload, design, passes, SHAPES_A_RUN * budget)
     known = _Known(Path(state) if state is not None else None, _fingerprint(workload, design))
-    best: tuple[int, int, Scheme, Prediction] | None = None
+    best: tuple[int, Scheme] | None = None
     refused: Exception | None = None
-    for number, (scheme, prediction) in enumerate(space):
+
+    def run(scheme: Scheme) -> None:
+        """One of the space that the budget allows, or of another policy."""
+        nonlocal best, refused
         cycles = known.get(scheme)
-        if cycles is None and budget > 0:
-            budget -= 1
+        if cycles is None:
             try:
                 cycles = judge(scheme, workload.a, workload.b)
             except (MemoryError, OperandError) as error:
                 refused = error  # no room for this one: others are smaller
-                continue
+                return
             known.add(scheme, cycles)
-        if cycles is not None:
-            cycles += passes.over_a(scheme).cycles
-            if best is None or cycles < best[0]:
-                best = cycles, number, scheme, prediction
+        cycles += passes.over_a(scheme).cycles
+        if best is None or cycles < best[0]:
+            best = cycles, scheme
+
+    for scheme, prediction in space:
+        if known.get(scheme) is None:
+            if budget < 1:
+                continue
+            budget -= 1
+        run(replace(scheme, predicted=prediction.as_dict()))
+    for scheme in others():
+        if not scheme.uneven and not (passes.fixes_a and scheme.rewrites_a):
+            run(scheme)
     if best is None:
         assert refused is not None  # the budget is one at least
         raise refused
-    return replace(best[2], policy="optimal", predicted=best[3].as_dict() | {"cycles": best[0]})
+    predicted = {name: number for name, number in best[1].predicted.items() if name != "judged_cycles"}
+    return replace(best[1], policy="optimal", predicted=predicted | {"cycles": best[0]}, alternatives=[])
 
 
-def _space(workload: Workload, design: Machine, passes: Passes) -> list[tuple[Scheme, Prediction]]:
-    """All schemes, the cheapest by the cost model first, each with the pass over A that it needs."""
+def _space(workload: Workload, design: Machine, passes: Passes, most: int) -> list[tuple[Scheme, Prediction]]:
+    """All schemes, of the ``most`` best shapes, the cheapest by the cost model first, each with the pass over A that it needs."""
     found: dict[str, tuple[Scheme, Prediction]] = {}
-    for base in tiling_space(workload, design, tile_i=True):
+    for base in small_space(workload, design, most):
         for order in ORDERS:
-            scheme = replace(base, order=order)
+            scheme = replace(base, policy="optimal", order=order)
             try:
                 scheme.validate(design, workload.I, workload.J, workload.K)
             except SchemeError:
@@ -146,7 +163,7 @@ class _Known:
         kept = ["order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode"]
         if scheme.load != LOAD_TILE:
             kept.append("load")  # lists follow from T_i
-        return json.dumps({name: asdict(scheme)[name] for name in kept}, sort_keys=True)
+        return json.dumps({name: getattr(scheme, name) for name in kept}, sort_keys=True)
 
     def get(self, scheme: Scheme) -> int | None:
         return self.cycles.get(self._name(scheme))

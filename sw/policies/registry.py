@@ -4,6 +4,7 @@ import importlib
 import inspect
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gen.design import did_you_mean
@@ -13,6 +14,8 @@ from sw.scheme.scheme import Scheme
 from sw.scheme.terms import GUSTAVSON, INNER, OUTER, WEIGHT_STATIONARY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sw.cost.candidates.evaluator import Judge
     from sw.cost.passes import Passes
     from sw.cost.protocol import Machine, Policy
@@ -34,6 +37,8 @@ DATAFLOWS_OF = {
     "auto": (*_ALL, WEIGHT_STATIONARY),
 }
 POLICIES = tuple(DATAFLOWS_OF)
+# Parameters of policies that are no options: the model tier, conversions, what the other policies choose.
+HANDED_IN = ("judge", "passes", "others")
 
 
 def policy_names() -> tuple[str, ...]:
@@ -68,9 +73,7 @@ def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
 def option_names(name: str) -> list[str]:
     """Options that the policy takes beside the seed and the judge."""
     kinds = inspect.signature(find_policy(name)).parameters.values()
-    return [
-        p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("seed", "judge", "passes")
-    ]
+    return [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("seed", *HANDED_IN)]
 
 
 def schedule(
@@ -107,8 +110,8 @@ def schedule(
             )
     began = time.perf_counter()
     passes = passes or NO_PASSES
-    taken = inspect.signature(chooser).parameters
-    asked = {name: given for name, given in (("judge", judge), ("passes", passes)) if name in taken}
+    others = partial(_others, policy, A, B, design, seed, judge, passes)
+    asked = _taken(chooser, judge=judge, passes=passes, others=others)
     scheme = chooser(A, B, design, seed=seed, **asked, **options)
     if not isinstance(scheme, Scheme):
         raise PluginError(f"policy {policy}: must return a Scheme, not {type(scheme).__name__}")
@@ -116,3 +119,30 @@ def schedule(
     scheme = passes.added(scheme, over_a="passes" not in asked)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
     return scheme
+
+
+def _taken(chooser: "Policy", **given: Any) -> dict[str, Any]:
+    """What of that a policy takes."""
+    taken = inspect.signature(chooser).parameters
+    return {name: value for name, value in given.items() if name in taken}
+
+
+def _others(
+    policy: str, A: Any, B: Any, design: "Machine", seed: int, judge: "Judge | None", passes: "Passes"
+) -> "Iterator[Scheme]":
+    """What each other policy chooses for the dataflow, but for those that cannot; each predicts its pass over A."""
+    from sw.cost.passes import Pass
+    from sw.operands.errors import OperandError
+
+    over_a = replace(passes, rest=Pass())
+    for name in POLICIES:
+        if name == policy or design.pe.dataflow not in DATAFLOWS_OF[name]:
+            continue
+        chooser = find_policy(name, design.pe.dataflow)
+        asked = _taken(chooser, judge=judge, passes=passes)
+        try:
+            scheme = chooser(A, B, design, seed=seed, **asked)
+            scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
+        except (SchemeError, OperandError, MemoryError):
+            continue
+        yield over_a.added(scheme, over_a="passes" not in asked)

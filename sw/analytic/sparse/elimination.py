@@ -15,17 +15,18 @@ from .occupancy import Occupancy
 __all__ = ["eliminate", "existing", "translate"]
 
 
-def existing(traffic: Traffic, tile: Occupancy, *, is_output: bool) -> Counters:
-    """Accesses that exist: a level that knows where the zeros are makes none to them."""
-    missing = 1.0 - tile.density if tile.has_metadata else None
+def existing(traffic: Traffic, tile: Occupancy, *, is_output: bool, of_uses: float | None = None) -> Counters:
+    """Accesses that exist: a level that knows where the zeros are makes none to them. of_uses: the share of nonzeros in what the
+    compute units take, where a window takes some words more often than others."""
 
-    def left(words: Count) -> Count:
-        return words if missing is None else words - np.floor(words * missing)
+    def left(words: Count, share: Real) -> Count:
+        return words - np.floor(words * (1.0 - share)) if tile.has_metadata else words
 
+    used = tile.density if of_uses is None else of_uses / tile.arrives
     counters = Counters(
-        Accesses(traffic.reads, left(traffic.reads)),
-        Accesses(traffic.fills, left(traffic.fills)),
-        Accesses(traffic.updates, left(traffic.updates) if is_output else traffic.updates),
+        Accesses(traffic.reads, left(traffic.reads, used)),
+        Accesses(traffic.fills, left(traffic.fills, tile.density)),
+        Accesses(traffic.updates, left(traffic.updates, used) if is_output else traffic.updates),
     )
     for action in ACTIONS:
         data = counters.data(action)

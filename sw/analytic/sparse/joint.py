@@ -13,7 +13,7 @@ from ..densities.many import each_once
 from ..problem import Problem, Tensor, Workload
 from ..values import Count, Real
 
-__all__ = ["Joint", "Known", "joint_share", "known_states"]
+__all__ = ["Joint", "Known", "joint_share", "known_states", "share_of_uses"]
 
 # Iterations of each dimension.
 Box = tuple[Count, ...]
@@ -61,6 +61,17 @@ def joint_share(
         return together, _sum(problem, [*views, own]) / nonzeros if nonzeros else 0.0
 
     return Joint(*each_once([length for box in boxes for length in box], shares))
+
+
+def share_of_uses(workload: Workload, number: int) -> float | None:
+    """Of all operations those that meet a nonzero of a tensor, where a window meets some words more often than others and the
+    data is known; else the share of its words says the same."""
+    problem = workload.problem
+    tensor = problem.tensors[number]
+    density = workload.density(tensor)
+    if not tensor.slides or not isinstance(density, Actual):
+        return None
+    return _sum(problem, [_over_iterations(problem, tensor, density, (1,) * len(problem.bounds))]) / problem.computes
 
 
 def _parted(problem: Problem, row: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -15,6 +15,7 @@ from ..values import Batched, Count
 from .compute import Computes, compute_counts
 from .counts import Counters
 from .elimination import eliminate, existing, translate
+from .joint import share_of_uses
 from .leaders import Elimination, best_option
 from .occupancy import Occupancy, occupancies
 from .overbooking import Overbooked, bumped, refetch
@@ -54,7 +55,12 @@ def sparse_traffic(
     occupancy = occupancies(workload, nests, architecture, features, traffic)
     tensors = workload.problem.tensors
     counters = {
-        (level, number): existing(traffic[level, number], occupancy[level, number], is_output=tensors[number].is_output)
+        (level, number): existing(
+            traffic[level, number],
+            occupancy[level, number],
+            is_output=tensors[number].is_output,
+            of_uses=share_of_uses(workload, number) if nests.inner_keeper(number, level) < 0 else None,
+        )
         for level, number in nests.walk()
     }
     needs, spatial = spatial_skipping(workload, nests, features, levels)

@@ -14,7 +14,14 @@ from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.cost.traffic import scratch
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import GRID_HOPELESS, GRID_LOOKED_AT_FIRST, GRID_MOST_TILES_I, GRID_SEARCHED_WHOLE
+from sw.plan.thresholds import (
+    EVERY_COUNT,
+    EVERY_SIDE,
+    GRID_HOPELESS,
+    GRID_LOOKED_AT_FIRST,
+    GRID_MOST_TILES_I,
+    GRID_SEARCHED_WHOLE,
+)
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import Shares, default_partition, partition_of
@@ -26,7 +33,7 @@ from sw.timing.record_beats import line_beats
 
 from .share_of_b import ShareOfB
 
-__all__ = ["ranked", "tiling_space"]
+__all__ = ["ranked", "small_space", "tiling_space"]
 
 # One order for each choice of the innermost rank: the others only exchange the outer two (section 5.2). The first of
 # equals wins: with k innermost the machine leaves empty tiles out.
@@ -86,6 +93,32 @@ def tiling_space(
 ) -> list[Scheme]:
     """Every legal scheme with tile sides that are powers of two or whole: 3 inner loops plus no inter-tile reuse."""
     return [candidate.scheme() for candidate in _space(workload, design, buffered, tile_i)]
+
+
+def small_space(workload: Workload, design: Machine, most: int) -> list[Scheme]:
+    """Legal schemes with any of A, B and C kept, the ``most`` whose bound is least, that first.
+
+    Sides of a rank of up to ``EVERY_SIDE`` are all that there are, of one of up to ``EVERY_COUNT`` one for each count of tiles.
+    Where a rank is larger its sides are powers of two or whole, and k and one other rank at most are cut.
+    """
+    kept = (*HARDWARE_BUFFERED, "C")
+    if max(workload.I, workload.J, workload.K) > EVERY_COUNT:
+        found = _space(workload, design, kept, tile_i=True)
+    else:
+        splits = _splits(design, kept)
+        found = [_streaming(workload, design)]
+        sides = (_every_side(size) for size in (workload.I, workload.J, workload.K))
+        for T_i, T_j, T_k in product(*sides):
+            found += _with_shape(workload, T_i, T_j, T_k, splits)
+    limits = _Bound(workload, design).all(found)
+    return [found[n].scheme() for n in np.argsort(limits, kind="stable")[:most]]
+
+
+def _every_side(size: int) -> list[int]:
+    """Falling: every one of a short rank, of a longer one those of which as many tiles are as even as they can be."""
+    if size <= EVERY_SIDE:
+        return list(range(size, 0, -1))
+    return sorted({-(-size // count) for count in range(1, size + 1)}, reverse=True)
 
 
 def _space(workload: Workload, design: Machine, buffered: tuple[str, ...], tile_i: bool) -> list[_Candidate]:

@@ -71,18 +71,21 @@ def sparse(
     features: Features,
     densities: Mapping[str, np.ndarray | Density],
     conventions: Conventions = V03,
+    block: int = 1,
 ) -> SparseTraffic:
-    """The sparse step on levels that hold anything."""
-    dense = np.ones(mapping.problem.tensors[Z].extents(mapping.problem.bounds), dtype=bool)
+    """The sparse step on levels that hold anything. block: words of a row."""
+    output = mapping.problem.tensors[Z]
+    dense = np.ones(output.extents(mapping.problem.bounds), dtype=bool)
     models = {
         name: Actual(found) if isinstance(found, np.ndarray) else found
-        for name, found in {"Z": dense, **densities}.items()
+        for name, found in {output.name: dense, **densities}.items()
     }
     levels = tuple(
         Storage(
             name=f"L{level}",
             path=f"L{level}",
             instances=mapping.instances(level),
+            block=block,
             metadata_width=8,
             decompresses=True,
             compresses=True,
