@@ -169,7 +169,7 @@ def test_fibers_that_are_columns_have_rules_of_their_own() -> None:
     cases: list[tuple[dict[str, Any], tuple[int, int]]] = [
         ({"buffering": NONE, "tile": [10, 16, 20]}, (CODES["bad_mode"], 0)),
         ({"buffering": NONE, "tile": [10, 16, 40]}, (0, 0)),
-        (WINDOWS | {"tile": [10, 16, 40]}, (CODES["bad_mode"], 0b01010)),
+        (WINDOWS | {"extent": [20, 16, 40], "tile": [10, 16, 40]}, (CODES["bad_mode"], 0b01010)),
         ({"tile": [10, 17, 20]}, (CODES["bad_tile_shape"], OFFSETS["tile_j"])),
         ({"extent": [20, 16, 40], "tile": [10, 30, 20]}, (0, 0)),
     ]
