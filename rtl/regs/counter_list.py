@@ -71,6 +71,6 @@ COUNTERS: tuple[Counter, ...] = (
     Counter(
         "MERGED",
         "nonzeros",
-        "Nonzeros merged, partial results and scratch fibers included; those that go to weight-stationary PEs.",
+        "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns.",
     ),
 )

@@ -338,9 +338,5 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
     "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
     "STALL_CONVERSION": ("cycles", False, "Cycles in which a nonzero of A could be taken and its conversion has none."),
-    "MERGED": (
-        "nonzeros",
-        False,
-        "Nonzeros merged, partial results and scratch fibers included; those that go to weight-stationary PEs.",
-    ),
+    "MERGED": ("nonzeros", False, "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns."),
 }
