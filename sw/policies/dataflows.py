@@ -119,11 +119,11 @@ def optimal(
     """The best, by the model tier, of the ``budget`` most promising schemes of the space and of what other policies choose."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise SchemeError("option budget", budget, "an integer of at least 1")
-    workload = _work(A, B, design, seed)
-    best = _judged("optimal", workload, design, judge, budget, needed=True)
-    assert judge is not None
+    workload, ask = _work(A, B, design, seed), judge
+    best = _judged("optimal", workload, design, ask, budget, needed=True)
+    assert ask is not None
     for other in others():
-        cycles = judge(other, workload.a, workload.b)
+        cycles = ask(other, workload.a, workload.b)
         if cycles < best.predicted["cycles"]:
             best = replace(other, policy="optimal", predicted=other.predicted | {"cycles": cycles}, alternatives=[])
     return best

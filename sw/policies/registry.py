@@ -110,8 +110,8 @@ def schedule(
             )
     began = time.perf_counter()
     passes = passes or NO_PASSES
-    others = partial(_others, policy, A, B, design, seed, judge, passes)
-    asked = _taken(chooser, judge=judge, passes=passes, others=others)
+    given = {"judge": judge, "passes": passes}
+    asked = _taken(chooser, given | {"others": partial(_others, policy, A, B, design, seed, given, passes)})
     scheme = chooser(A, B, design, seed=seed, **asked, **options)
     if not isinstance(scheme, Scheme):
         raise PluginError(f"policy {policy}: must return a Scheme, not {type(scheme).__name__}")
@@ -121,14 +121,14 @@ def schedule(
     return scheme
 
 
-def _taken(chooser: "Policy", **given: Any) -> dict[str, Any]:
+def _taken(chooser: "Policy", given: dict[str, Any]) -> dict[str, Any]:
     """What of that a policy takes."""
     taken = inspect.signature(chooser).parameters
     return {name: value for name, value in given.items() if name in taken}
 
 
 def _others(
-    policy: str, A: Any, B: Any, design: "Machine", seed: int, judge: "Judge | None", passes: "Passes"
+    policy: str, A: Any, B: Any, design: "Machine", seed: int, given: dict[str, Any], passes: "Passes"
 ) -> "Iterator[Scheme]":
     """What each other policy chooses for the dataflow, but for those that cannot; each predicts its pass over A."""
     from sw.cost.passes import Pass
@@ -139,7 +139,7 @@ def _others(
         if name == policy or design.pe.dataflow not in DATAFLOWS_OF[name]:
             continue
         chooser = find_policy(name, design.pe.dataflow)
-        asked = _taken(chooser, judge=judge, passes=passes)
+        asked = _taken(chooser, given)
         try:
             scheme = chooser(A, B, design, seed=seed, **asked)
             scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
