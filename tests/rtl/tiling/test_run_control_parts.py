@@ -164,6 +164,25 @@ def test_metadata_are_of_the_rank_that_numbers_fibers() -> None:
         simulate(dut, bench)
 
 
+def test_fibers_that_are_columns_have_rules_of_their_own() -> None:
+    """B streams where k is whole, however j is cut; windows of k are none of theirs; tiles may be as wide as the array."""
+    cases: list[tuple[dict[str, Any], tuple[int, int]]] = [
+        ({"buffering": NONE, "tile": [10, 16, 20]}, (CODES["bad_mode"], 0)),
+        ({"buffering": NONE, "tile": [10, 16, 40]}, (0, 0)),
+        (WINDOWS | {"extent": [20, 16, 40], "tile": [10, 16, 40]}, (CODES["bad_mode"], 0b01010)),
+        ({"tile": [10, 17, 20]}, (CODES["bad_tile_shape"], OFFSETS["tile_j"])),
+        ({"extent": [20, 16, 40], "tile": [10, 30, 20]}, (0, 0)),
+    ]
+    dut = SchemeCheck(lanes=2, sram_lines=64, offsets=OFFSETS, b_fibers="j", most_columns=16)
+
+    async def bench(ctx: Any) -> None:
+        for change, expected in cases:
+            put(ctx, dut, scheme=RIGHT | change)
+            await told(ctx, dut, expected)
+
+    simulate(dut, bench)
+
+
 @pytest.mark.parametrize("tuning", [False, True])
 def test_a_part_is_resident_that_was_loaded_last(tuning: bool) -> None:
     rng = random.Random(2)

@@ -347,3 +347,36 @@ def test_the_last_tile_ends_the_walk():
 def test_bad_parameters_are_refused(make, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         make()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_columns_of_b_begin_where_rows_do_with_j_and_k_changed(order):
+    """The same walk with j and k in each other's place says the same of B, whose fibers are then its columns."""
+    rng = random.Random(order)
+    top = Module()
+    top.submodules.rows = rows = BeginPositions()
+    top.submodules.columns = columns = BeginPositions(b_fibers="j")
+
+    async def bench(ctx):
+        ctx.set(rows.order, ORDERS.index(order))
+        ctx.set(columns.order, ORDERS.index(order.translate(str.maketrans("jk", "kj"))))
+        seen = set()
+        for _ in range(400):
+            for name in ("empty", "clear", "advance"):
+                bit = int(rng.random() < (0.03 if name == "clear" else 0.5))
+                ctx.set(getattr(rows, name), bit)
+                ctx.set(getattr(columns, name), bit)
+            for name in ("at_begin", "at_end", "moves"):
+                i, j, k = (rng.getrandbits(1) for _ in range(3))
+                ctx.set(getattr(rows, name), i | j << 1 | k << 2)
+                ctx.set(getattr(columns, name), i | k << 1 | j << 2)
+            said = [(ctx.get(dut.from_pointers_b), ctx.get(dut.advance_b)) for dut in (rows, columns)]
+            assert said[0] == said[1]
+            seen.add(said[0])
+            await ctx.tick()
+        assert len(seen) > 2
+
+    simulator = Simulator(top)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
