@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
-from sw.timing.constants import AHEAD_LINES, SCAN_CYCLES, SETTLE_CYCLES
+from sw.timing.constants import AHEAD_LINES, CHUNK_END_CYCLES, SETTLE_CYCLES
 from sw.timing.jobs import (
     FETCHED,
     JOB_FIELDS,
@@ -120,7 +120,7 @@ def replay(
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, SCAN_CYCLES if scanned else 0,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, CHUNK_END_CYCLES if scanned else 0,
         trips, b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.timing.constants import SCAN_CYCLES
+from sw.timing.constants import CHUNK_END_CYCLES
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 from sw.timing.record_beats import beats_of_lines, fetched_lines
 
@@ -506,7 +506,7 @@ def gather_tile(
             if first_chunk > 0:
                 # A line a cycle.
                 line = a_begin[row] // lanes
-                examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + SCAN_CYCLES
+                examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + CHUNK_END_CYCLES
             length, of_row = lengths[row - first_row], a_end[row] - a_begin[row]
             number = write_job(
                 jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched, streamed

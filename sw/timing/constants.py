@@ -17,6 +17,7 @@ __all__ = [
     "CELLS_BESIDE",
     "CELLS_LINE_BYTES",
     "CHUNK_CYCLES",
+    "CHUNK_END_CYCLES",
     "COLUMN_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
@@ -45,7 +46,6 @@ __all__ = [
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
     "ROWS_CYCLES",
-    "SCAN_CYCLES",
     "SCAN_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
@@ -99,7 +99,7 @@ AHEAD_LINES = 200
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
 CHUNK_CYCLES = 8
 # More cycles for a row of A that is cut along k: one at each chunk's end.
-SCAN_CYCLES = 2
+CHUNK_END_CYCLES = 2
 
 # A job ----------------------------------------------------------------------------------------------------------------
 # Of a request of lines in the memory engine, beside the memory's latency: there and back.

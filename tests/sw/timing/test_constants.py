@@ -50,6 +50,13 @@ def test_numbers_stand_in_one_place():
             assert not found, f"{path.relative_to(ROOT)}: {sorted(found)} belong into {[p.name for p in HOLDERS]}"
 
 
+@pytest.mark.parametrize("holder", sorted(HOLDERS), ids=lambda path: path.stem)
+def test_no_number_takes_the_name_of_another(holder):
+    """Python keeps the last one in silence."""
+    found = numbers(ast.parse(holder.read_text(encoding="utf-8")))
+    assert found and len(found) == len(set(found)), [name for name in found if found.count(name) > 1]
+
+
 def test_every_way_to_write_a_number_is_seen():
     text = (
         "A = 3\nB: float = -2.5\nC = 1 << 20\nD = (1 + 2) * 3\nE = 'x'\nF = len('x')\nG = (1, 2)\nH = {'x': (1, 2.5)}\n"
