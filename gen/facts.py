@@ -7,7 +7,7 @@ from rtl import types
 from rtl.accessor import chunk_peeker, nonzero_reader, segment_placement
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
-from rtl.pe import gustavson
+from rtl.pe import bumped_walk, gustavson
 from rtl.regs.map import ORDERS
 from rtl.tiling.window_table import window
 
@@ -52,6 +52,11 @@ def hardware_facts() -> str:
             nonzero_reader.FIBERS,
             "Fibers that a weight-stationary design reads at a time",
             "rtl.accessor.nonzero_reader",
+        ),
+        "REGION_PARTS": (
+            bumped_walk.REGION_PARTS,
+            "The FIFO-managed region is one of so many parts of a weight-stationary PE's buffer, at least one nonzero",
+            "rtl.pe.bumped_walk",
         ),
         "REMEMBERED_SEGMENTS": (
             segment_placement.REMEMBERED_SEGMENTS,

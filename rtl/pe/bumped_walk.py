@@ -12,7 +12,7 @@ from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .flagged_bus import check_vector, flagged_word
 from .match_buffer import check_entries
 
-__all__ = ["BumpedWalk", "bumped_part", "check_region", "region_of"]
+__all__ = ["REGION_PARTS", "BumpedWalk", "bumped_part", "check_region", "region_of"]
 
 
 def check_region(region: Any, entries: int) -> None:
@@ -21,10 +21,14 @@ def check_region(region: Any, entries: int) -> None:
         raise ValueError(f"Region entries must be an even integer from 2 to {entries}, not {region!r}")
 
 
+# Of a PE's buffer the FIFO-managed region is one of so many parts.
+REGION_PARTS = 4
+
+
 def region_of(entries: Any) -> int:
-    """Entries of the FIFO-managed region where nobody says how many: a quarter."""
+    """Entries of the FIFO-managed region where nobody says how many: whole nonzeros of two entries each."""
     check_entries(entries)
-    return max(2, entries // 8 * 2)
+    return max(2, entries // (2 * REGION_PARTS) * 2)
 
 
 def bumped_part(index_width: int, region: int) -> data.StructLayout:

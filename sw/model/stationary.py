@@ -28,7 +28,7 @@ from sw.timing.constants import (
     STATIONARY_TILE_CYCLES,
     TILE_LATENCIES,
 )
-from sw.timing.hardware import READ_FIBERS
+from sw.timing.hardware import READ_FIBERS, REGION_PARTS
 from sw.timing.record_beats import fetched_lines
 
 from .kernels import TOTALS, boundaries
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_stationary"]
 
-# Of a PE's buffer its FIFO-managed region is a quarter, at least one nonzero.
-REGION_SHARE = 4
 PRODUCTS, BUMPED_ELEMENTS, MERGED = (TOTALS.index(name) for name in ("products", "bumped_elements", "merged"))
 
 
@@ -71,7 +69,7 @@ class _StationaryRun(Run):
         self.columns = planned.b.transposed()
         self.loaded_b = LoadedB(design, replace(planned, b=self.columns), self.reads, self.pace)
         nonzeros = design.pe.buffer_entries // 2
-        region = max(1, design.pe.buffer_entries // 2 // REGION_SHARE)
+        region = max(1, nonzeros // REGION_PARTS)
         self.sizes = np.array([nonzeros, nonzeros - region, region], np.int64)
         self._in_pes: tuple[int, ...] | None = None
         # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.

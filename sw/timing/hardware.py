@@ -10,6 +10,7 @@ __all__ = [
     "ORDERS",
     "READER_CYCLES",
     "READ_FIBERS",
+    "REGION_PARTS",
     "REMEMBERED_SEGMENTS",
     "UNDER_WAY",
 ]
@@ -32,6 +33,8 @@ ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 READER_CYCLES = 7
 # Fibers that a weight-stationary design reads at a time (rtl.accessor.nonzero_reader).
 READ_FIBERS = 16
+# The FIFO-managed region is one of so many parts of a weight-stationary PE's buffer, at least one nonzero (rtl.pe.bumped_walk).
+REGION_PARTS = 4
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
 # Jobs that a PE has under way (rtl.pe.gustavson).
