@@ -94,7 +94,8 @@ def name_of(operand: str) -> str:
 
 
 def tables(rows: list[dict[str, Any]], mhz: float) -> str:
-    """Cycles by operand and policy over the best static one; geometric means, with and without scheduling; regret."""
+    """Cycles by operand and policy over the best static one; geometric means, with and without scheduling; regret; how far
+    what a scheme records as predicted is from the model."""
     policies = [p for p in (*POLICIES, *VARIANTS) if any(r["policy"] == p for r in rows)]
     operands = list(dict.fromkeys(r["operand"] for r in rows))
     by = {(r["operand"], r["policy"]): r for r in rows}
@@ -129,6 +130,9 @@ def tables(rows: list[dict[str, Any]], mhz: float) -> str:
     def whole(o: str, p: str) -> float:
         return float(by[o, p]["cycles"] / mhz / 1e6 + by[o, p]["schedule_seconds"])
 
+    off = {p: [abs(by[o, p]["predicted"]["cycles"] / by[o, p]["cycles"] - 1) for o in operands] for p in policies}
+    row("prediction off the model, mean", (f"{sum(off[p]) / len(off[p]):.1%}" for p in policies))
+    row("the same, at worst", (f"{max(off[p]):.1%}" for p in policies))
     quickest = {o: min(whole(o, p) for p in static) for o in operands}
     row("run and scheduling", (f"{mean(whole(o, p) / quickest[o] for o in operands):.2f}" for p in policies))
     return "\n".join(lines)
