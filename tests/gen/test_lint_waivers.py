@@ -9,7 +9,7 @@ from gen import lint as linter
 from gen.blocks import block_kind, build_block, settings
 from gen.design import load_design
 from gen.lint import WAIVERS, lint
-from gen.verilog import Verilog, emit
+from gen.verilog import Verilog, emit, emit_design
 
 #: Blocks, and parameters of theirs, with warnings that a waiver is of and the accelerators below do not give.
 BLOCKS = (
@@ -57,7 +57,7 @@ def test_every_waiver_is_of_something(tiny, smallest, tmp_path, monkeypatch):
         complaints.update(match.groups() for match in map(COMPLAINT.match, texts) if match)
 
     monkeypatch.setattr(linter, "WAIVERS", tmp_path / "none.vlt")
-    for verilog in (tiny, smallest):
+    for verilog in (tiny, smallest, emit_design(load_design("flex_tiny"))):
         complain(verilog)
     for name, parameters in BLOCKS:
         kind = block_kind(name)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import load_design
-from sw.cost.predict import predict
+from sw.cost.predict import predict, predict_rows
 from sw.policies.registry import POLICIES, find_policy, schedule
 from sw.stats.workload import Workload
 
@@ -51,7 +51,7 @@ def test_policies_called_by_themselves(policy):
 def test_predictions(expected):
     by_column = Workload(sp.csc_array(DENSE), sp.lil_array(DENSE), lanes=TINY.lanes)
     assert predict(by_column, TINY, expected) == predict(Workload(DENSE, DENSE, lanes=TINY.lanes), TINY, expected)
-    assert predict(by_column, TINY, expected).as_dict() == expected.predicted
+    assert predict_rows(by_column, TINY, expected).as_dict() == expected.predicted
 
 
 def test_what_is_no_matrix():
