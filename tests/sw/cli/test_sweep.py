@@ -418,7 +418,9 @@ def test_operands_by_pattern(here):
 
 
 def test_designs_by_pattern(here):
-    assert [found.config for found in variations(["*"], [], None)] == ["edge", "extensor", "server", "tiny"]
+    assert [found.config for found in variations(["*"], [], None)] == [
+        "edge", "extensor", "flex", "flex_tiny", "server", "tiny",
+    ]  # fmt: skip
     assert [found.config for found in variations(["t*,edge", "tiny"], [], None)] == ["tiny", "edge"]
     found = variations(["tiny"], ["pe.count=2,4", "buffer.bytes=8192", "pe.count=8"], "fp32")
     assert [varied.settings for varied in found] == ["pe.count=2", "pe.count=4", "pe.count=8"]

@@ -157,7 +157,8 @@ def test_optimal_passes_over_what_has_no_room():
         return 1000 - len(asked)
 
     found = schedule("optimal", matrix, matrix, TINY, judge=cycles, budget=5)
-    assert len(asked) == 5 and found.predicted["cycles"] == 995
+    # Five of the space, then what the other policies choose.
+    assert len(asked) > 5 and found.predicted["cycles"] == 1000 - len(asked)
     with pytest.raises(OperandError, match="99"):
         schedule("optimal", matrix, matrix, TINY, judge=cycles_of_nothing, budget=2)
 
