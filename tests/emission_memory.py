@@ -81,9 +81,9 @@ def _keep_conversions() -> None:
             KEPT[key] = module, below
         return module
 
-    setattr(ModuleEmitter, "__init__", beginning)  # noqa: B010 - mypy allows no other way
-    setattr(ModuleEmitter, "add", adding)  # noqa: B010
-    setattr(ModuleEmitter, "_convert", converting)  # noqa: B010
+    setattr(ModuleEmitter, "__init__", beginning)  # noqa: B010 - mypy refuses to assign to a method
+    setattr(ModuleEmitter, "add", adding)  # noqa: B010 - as above
+    setattr(ModuleEmitter, "_convert", converting)  # noqa: B010 - as above
 
 
 def _keep_texts() -> None:
@@ -94,4 +94,4 @@ def _keep_texts() -> None:
     def writing(text: str, children: Mapping[str, Child]) -> Any:
         return kept(text, tuple((name, children[name]) for name in sorted({*CHILD.findall(text)} & children.keys())))
 
-    setattr(verilog, "write_module", writing)  # noqa: B010
+    setattr(verilog, "write_module", writing)  # noqa: B010 - mypy refuses to assign to a function of a module

@@ -145,7 +145,7 @@ def _safetensors(path: Path, source: str) -> Iterator[_Network]:
     try:
         with safe_open(path, framework="numpy") as file:
             network = _Network(SAFETENSORS_TYPES)
-            for name in file.keys():  # noqa: SIM118 - no mapping
+            for name in file.keys():  # noqa: SIM118 - the library's file has keys() and cannot be iterated
                 part = file.get_slice(name)
                 network.tensors[name] = _Weight(
                     tuple(part.get_shape()), part.get_dtype(), partial(file.get_tensor, name)

@@ -1,7 +1,6 @@
 """Nonzeros of fibers in memory and in the SRAM, mixed: every one in order, every line asked for once; planted faults."""
 
 import random
-import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from rtl.accessor.nonzero_reader import LINES, NonzeroReader
-from tests.rtl.pe.test_planted_faults import copy_of_rtl
+from tests.rtl.pe.test_planted_faults import planted
 from tests.rtl.port_bench import PortBench
 
 LANES = 4
@@ -129,13 +128,7 @@ def test_a_nonzero_a_cycle() -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    package = f"planted_{name}"
-    try:
-        block = copy_of_rtl(tmp_path, package, FAULTS[name], "nonzero_reader.NonzeroReader", "accessor")
-        with pytest.raises(AssertionError):
-            exercise(block, 2, 1.0)
-            exercise(block, 3, 0.6)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
+    where = planted(tmp_path, monkeypatch, name, FAULTS[name], "nonzero_reader.NonzeroReader", "accessor")
+    with where as block, pytest.raises(AssertionError):
+        exercise(block, 2, 1.0)
+        exercise(block, 3, 0.6)

@@ -1,14 +1,13 @@
 """Columns on their way to the PEs, and parts that PEs ask for: every word of every column; planted faults."""
 
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rtl.pe.column_feeder import ColumnFeeder
-from tests.rtl.pe.test_planted_faults import copy_of_rtl
+from tests.rtl.pe.test_planted_faults import planted
 from tests.rtl.port_bench import PortBench
 
 SIZES = {"pes": 3, "entries": 8, "region": 4, "address_width": 32}
@@ -119,13 +118,7 @@ def test_columns_and_parts(chance: float) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    package = f"planted_{name}"
-    try:
-        block = copy_of_rtl(tmp_path, package, FAULTS[name], "column_feeder.ColumnFeeder")
-        with pytest.raises(AssertionError):
-            for seed in range(3):
-                exercise(block, seed)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
+    where = planted(tmp_path, monkeypatch, name, FAULTS[name], "column_feeder.ColumnFeeder")
+    with where as block, pytest.raises(AssertionError):
+        for seed in range(3):
+            exercise(block, seed)

@@ -7,6 +7,8 @@ import importlib
 import random
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,20 @@ def copy_of_rtl(
         path.write_text(text.replace(snippet, replacement))
     of, kind = block.split(".")
     return getattr(importlib.import_module(f"{name}.{room}.{of}"), kind)
+
+
+@contextmanager
+def planted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: tuple[str, str, str], block: str, room: str = "pe"
+) -> Iterator[type]:
+    """:func:`copy_of_rtl` as a package that is forgotten afterwards."""
+    monkeypatch.syspath_prepend(folder)
+    package = f"planted_{name}"
+    try:
+        yield copy_of_rtl(folder, package, fault, block, room)
+    finally:
+        for module in [module for module in sys.modules if module.split(".")[0] == package]:
+            del sys.modules[module]
 
 
 def exercise(pe: type) -> None:

@@ -1,7 +1,6 @@
 """Rows of C out of the array's sums and partial rows, and out of pieces: against a dictionary of columns; planted faults."""
 
 import random
-import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from rtl.pe.row_joiner import RowJoiner
 from sw.golden.arithmetic import add
-from tests.rtl.pe.test_planted_faults import copy_of_rtl
+from tests.rtl.pe.test_planted_faults import planted
 from tests.rtl.port_bench import PortBench
 
 PES, LANES = 3, 2
@@ -126,16 +125,10 @@ def test_rows_and_pieces(chance: float) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    package = f"planted_{name}"
-    try:
-        block = copy_of_rtl(tmp_path, package, FAULTS[name], "row_joiner.RowJoiner")
-        with pytest.raises(AssertionError):
-            for seed in range(3):
-                exercise(block, seed)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
+    where = planted(tmp_path, monkeypatch, name, FAULTS[name], "row_joiner.RowJoiner")
+    with where as block, pytest.raises(AssertionError):
+        for seed in range(3):
+            exercise(block, seed)
 
 
 def test_a_queue_of_rows_is_never_overrun() -> None:

@@ -7,12 +7,13 @@ import pytest
 
 from gen.design import load_design
 from sw.cost.predict import predict, predict_rows
-from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.stats.workload import Workload
 from tests.sw.stats.matrices import banded, mesh, noise, power_law
+
+from .test_traffic_kinds import csr
 
 TINY = load_design("tiny")
 OPERANDS = {
@@ -22,17 +23,6 @@ OPERANDS = {
     "power law": power_law(300),
 }
 POLICIES = ("uniform", "prescient", "swiftiles", "d2t2", "hyte")
-
-
-def csr(matrix) -> Csr:
-    return Csr(
-        rows=matrix.shape[0],
-        columns=matrix.shape[1],
-        pointers=matrix.indptr.astype(np.int64),
-        coordinates=matrix.indices.astype(np.uint32),
-        bits=np.ones(matrix.nnz, np.uint32),
-        value="int32",
-    )
 
 
 @pytest.fixture(scope="module")
