@@ -97,7 +97,12 @@ def copy_of_rtl(
 
 @contextmanager
 def planted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: tuple[str, str, str], block: str, room: str = "pe"
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    fault: tuple[str, str, str],
+    block: str = "gustavson.GustavsonPe",
+    room: str = "pe",
 ) -> Iterator[type]:
     """:func:`copy_of_rtl` as a package that is forgotten afterwards."""
     monkeypatch.syspath_prepend(folder)
@@ -129,15 +134,8 @@ def exercise(pe: type) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    package = f"planted_{name}"
-    try:
-        pe = copy_of_rtl(tmp_path, package, FAULTS[name])
-        with pytest.raises(AssertionError):
-            exercise(pe)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
+    with planted(tmp_path, monkeypatch, name, FAULTS[name]) as pe, pytest.raises(AssertionError):
+        exercise(pe)
 
 
 def test_without_a_fault_nothing_is_found(tmp_path, monkeypatch):
