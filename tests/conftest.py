@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from sw import plugins
 from tests import amaranth_memory, emission_memory
 from tests.tools import LONG_RUNS, REQUIRE_TOOLS, TOOLS, is_there, set_to_one
 
@@ -22,6 +23,12 @@ amaranth_memory.remember()
 emission_memory.remember()
 
 LEFT_OUT = "left_out"  # property of a test's report: the tool that is missing, or LONG_RUNS
+
+
+@pytest.fixture(autouse=True)
+def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that a test loads by ``--plugin`` stays in its process: the next test does not see it."""
+    monkeypatch.setattr(plugins, "_loaded", {})
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

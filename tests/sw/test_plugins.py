@@ -25,11 +25,6 @@ MACHINES = {"tiny": TINY, "edge": EDGE, "server": SERVER, "large": LARGE, "small
 SHOWN = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if code.startswith("# mine.py"))
 
 
-@pytest.fixture(autouse=True)
-def nothing_stays(monkeypatch):
-    monkeypatch.setattr(plugins, "_loaded", {})
-
-
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
     """The file of the manual in the current folder."""
