@@ -6,7 +6,7 @@
     python -m benchmarks.engines densities [--size 2000] [--plot engines.svg]
 
 ``pairs``: C = A x B for each A,B, A alone for A x A; where none is named, real matrices times themselves and layers of a network
-(512 x 512 weights, dense, pruned and N:M, times 64 activations). ``--areas``: folders of ``fiberloom synth`` for the design and for
+(512 x 512 weights, dense, pruned and N:M, times 64 activations). ``--areas``: folders of ``fiberloom synth`` for the design and
 its counterpart, for cycles by LUT. ``densities``: uniform A and B of one density, and B dense. Tilings are those of ``auto``, so
 that the densest products take minutes each.
 """

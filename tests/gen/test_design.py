@@ -368,8 +368,8 @@ def test_a_base_may_have_a_base_beside_it(tmp_path, monkeypatch):
     [
         ("base = 3\n", "{path}: base = 3: must be the name of a design or of a TOML file"),
         ('base = "mine.toml"\n', "{path}: base = 'mine.toml': must be another design: these files are each other's base"),
-        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, flex, flex_edge, flex_tiny, sage, "
-         "server, tiny or a TOML file "
+        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, flex, flex_edge, "
+         "flex_tiny, sage, server, tiny or a TOML file "
          "(did you mean edge?)"),
         # Everything at once, the file named once.
         ('base = "edge"\nnamed = 1\n[pe]\ncount = 0\nmerge_radius = 4\n[clock]\nmhz = "fast"\n',
