@@ -18,6 +18,7 @@ from sw.jit import njit
 from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.timing.constants import (
+    CHUNK_END_CYCLES,
     COLUMN_CYCLES,
     MEMORY_PART_CYCLES,
     NEXT_TILE_GAIN,
@@ -28,7 +29,7 @@ from sw.timing.constants import (
     STATIONARY_TILE_CYCLES,
     TILE_LATENCIES,
 )
-from sw.timing.hardware import READ_FIBERS, REGION_PARTS
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS, REGION_PARTS
 from sw.timing.record_beats import fetched_lines
 
 from .kernels import TOTALS, boundaries
@@ -111,6 +112,10 @@ class _StationaryRun(Run):
         self.rows_of_c.leave(tile, at, partial, lengths)
         # A comes one nonzero a cycle, a row of C leaves with one; the rows of an array wait for partial sums that go round.
         on_bus = int(np.maximum(end - begin, 1).sum()) + waiting
+        if not (tile.whole_k or keeps_a or tile.carry):
+            row_ends = self.a.pointers[first + 1 : last + 1]
+            longer, alone = later_chunks(begin, end, row_ends, self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
+            on_bus += CHUNK_END_CYCLES * longer + self.pace.latency * alone
         leaving = int(np.maximum(np.minimum(products, tile.size_j) + partial, 1).sum())
         # B comes while A's first nonzeros are on their way, which wait for all of it.
         loading += int(load_of_b * self.pace.beat)
@@ -239,6 +244,31 @@ def row_products(
             k = a_coordinates[position]
             found[row] += b_end[k] - b_begin[k]
     return found
+
+
+@njit(cache=True)
+def later_chunks(
+    begin: NDArray[Any], end: NDArray[Any], row_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
+) -> tuple[int, int]:
+    """How rows are scanned for the segments ``begin`` to ``end``: rows of several chunks, and chunks that hold up all others.
+
+    The latter are third and later ones that do not reach the end of their row: none of another row is asked for until it is known
+    whether theirs goes on (``rtl.accessor.next_chunks``).
+    """
+    longer, alone = 0, 0
+    for row in range(len(begin)):
+        if begin[row] == row_end[row]:
+            continue
+        stop = -(-row_end[row] // lanes)
+        shows = end[row] // lanes if end[row] < row_end[row] else stop - 1  # the line that shows the segment's end
+        to = min((begin[row] // lanes // first_chunk + 1) * first_chunk, stop)
+        longer += to <= shows
+        chunks = 1
+        while to <= shows:
+            to = min((to // next_chunk + 1) * next_chunk, stop)
+            chunks += 1
+            alone += chunks > 2 and to < stop
+    return longer, alone
 
 
 @njit(cache=True)

@@ -148,6 +148,13 @@ def test_cycles(library: Path, design: Design, densities: tuple[float, float]) -
     assert model.cycles == pytest.approx(counters["cycles"], rel=CYCLES_OFF)
 
 
+def test_cycles_of_long_rows_that_are_cut(library: Path, design: Design) -> None:
+    """A scan for a segment's end waits for a chunk in the middle of a row."""
+    a, b = operands(design, (60, 2, 120), (0.8, 0.02))
+    counters, model = product(library, design, (60, 2, 30), "jik", a, b)
+    assert model.cycles == pytest.approx(counters["cycles"], rel=CYCLES_OFF)
+
+
 def test_convolution(library: Path, design: Design) -> None:
     """Weights by unfolded images on the hardware, and the product against a direct convolution."""
     images = load("im2col:2x5x4:3x2:padding=1:stride=2:uniform:4:20:0.5")
