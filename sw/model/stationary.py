@@ -98,9 +98,10 @@ class _StationaryRun(Run):
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
         before = self.clock.mark()
         load_of_b = self._load_columns(tile)
+        first, last = rows_of(tile)
+        scanned_from = self._scan_of_a(tile, at)[1][first:last].copy()
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
-        first, last = rows_of(tile)
         begin, end = at.a_begin[first:last], at.a_end[first:last]
         if tile.carry:
             end = begin
@@ -114,8 +115,11 @@ class _StationaryRun(Run):
         on_bus = int(np.maximum(end - begin, 1).sum()) + waiting
         if not (tile.whole_k or keeps_a or tile.carry):
             row_ends = self.a.pointers[first + 1 : last + 1]
-            longer, alone = later_chunks(begin, end, row_ends, self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
+            longer, alone = later_chunks(scanned_from, end, row_ends, self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
             on_bus += CHUNK_END_CYCLES * longer + self.pace.latency * alone
+            on_bus += int(
+                ((begin - scanned_from) // self.lanes).sum()
+            )  # what tiles before have left is dropped, a line a cycle
         leaving = int(np.maximum(np.minimum(products, tile.size_j) + partial, 1).sum())
         # B comes while A's first nonzeros are on their way, which wait for all of it.
         loading += int(load_of_b * self.pace.beat)
@@ -250,7 +254,7 @@ def row_products(
 def later_chunks(
     begin: NDArray[Any], end: NDArray[Any], row_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
 ) -> tuple[int, int]:
-    """How rows are scanned for the segments ``begin`` to ``end``: rows of several chunks, and chunks that hold up all others.
+    """How rows are scanned from ``begin`` for segments up to ``end``: rows of several chunks, and chunks that hold up all others.
 
     The latter are third and later ones that do not reach the end of their row: none of another row is asked for until it is known
     whether theirs goes on (``rtl.accessor.next_chunks``).

@@ -150,7 +150,7 @@ def test_cycles(library: Path, design: Design, densities: tuple[float, float]) -
 
 def test_cycles_of_long_rows_that_are_cut(library: Path, design: Design) -> None:
     """A scan for a segment's end waits for a chunk in the middle of a row."""
-    a, b = operands(design, (60, 2, 120), (0.8, 0.02))
+    a, b = operands(design, (60, 4, 120), (0.8, 0.1))
     counters, model = product(library, design, (60, 2, 30), "jik", a, b)
     assert model.cycles == pytest.approx(counters["cycles"], rel=CYCLES_OFF)
 
