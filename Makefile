@@ -124,6 +124,7 @@ bench-area: setup ## parts of an accelerator by their cells on an ECP5, beside H
 LIBERTY ?= /usr/share/qflow/tech/osu018/osu018_stdcells.lib
 bench-cells: setup ## area and delay of each block in standard cells, LIBERTY=FILE (Debian: qflow-tech-osu018)
 	@$(BIN)/python -m benchmarks.cells --liberty $(LIBERTY)
+	@$(BIN)/python -m benchmarks.stationary --liberty $(LIBERTY)
 
 formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
 	@$(BIN)/python -m verif.formal $(PROOFS)
