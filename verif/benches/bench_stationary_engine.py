@@ -159,11 +159,11 @@ async def columns_stay(dut: Any) -> None:
     for seed in range(4):
         bench.new_columns(streaming=seed % 2 == 0, bumped=False)
         fit = all(len(column) <= bench.nonzeros for column in bench.columns)
-        for again in range(2):
+        for visit in range(2):
             bench.rows(partial=False)
             await bench.settle()
             sent, bench.merged = bench.merged, 0
-            if again:
+            if visit:
                 assert sent == 0 or not fit, "columns that fit came once more"
                 coverage.hit("columns_stay", bench.kept() > 0)
             else:
