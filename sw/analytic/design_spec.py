@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from gen.design import Design
 from sw.plan.records import tensor_formats
 from sw.scheme.errors import SchemeError
@@ -20,7 +18,7 @@ from sw.scheme.terms import GUSTAVSON, LOAD_TILE, NATURAL, TENSORS
 
 from .spec.document import TAG
 
-__all__ = ["PARTITION", "ROWS", "Shape", "design_sections", "require_export", "spec_text"]
+__all__ = ["PARTITION", "ROWS", "Shape", "design_sections", "require_export"]
 
 # Rows of A and of B, columns of B, as in the scheme: I, J, K.
 Shape = tuple[int, int, int]
@@ -227,25 +225,3 @@ def _mapping(own: _Machine) -> list[dict[str, Any]]:
         if level == levels[-1]:
             found.append(entry("PEs", "spatial", RANKS) | {"no_multicast_no_reduction": list(TENSORS)})
     return found
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes the YAML tag of a mapping, and equal parts as often as they stand."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _tagged(dumper: yaml.SafeDumper, content: dict[Any, Any]) -> yaml.Node:
-    tag = content.get(TAG)
-    plain = {key: value for key, value in content.items() if key != TAG}
-    return dumper.represent_mapping(f"!{tag}" if tag else "tag:yaml.org,2002:map", plain)
-
-
-_Dumper.add_representer(dict, _tagged)
-
-
-def spec_text(sections: Table[str, Any], comment: Sequence[str] = ()) -> str:
-    """YAML that ``fiberloom analyze`` reads. comment: lines at its head."""
-    body = yaml.dump(dict(sections), Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)
-    return "".join(f"# {line}\n" for line in comment) + str(body)

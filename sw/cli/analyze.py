@@ -116,7 +116,13 @@ def analyze(
         typer.Option(
             "--out",
             metavar="FILE.yaml",
-            help="With --map: write the best mapping here; with --design: the specification.",
+            help="Write the specification here, with all changes; with --map the best mapping alone.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE.html", help="Write a page: loop nest, roofline, energy and traffic by level."
         ),
     ] = None,
 ) -> Outcome:
@@ -136,15 +142,19 @@ def analyze(
 
     limits = {"objective": objective, "evaluations": evaluations, "seconds": seconds, "victory": victory, "seed": seed}
     of_design = _OfDesign(tiling, scheme_file, transpose_b, density, against)
+    _check_folders([path for path in (out, report) if path is not None])
     if design is not None:
         _refuse_beside_design(
             {"map": search, "mapping": mapping, "sweep": sweeps, "load": loads, **limits, "jobs": jobs}
         )
-        return _print_design(console, specs, design, changes or [], of_design, subjects or (), out)
+        return _print_design(console, specs, design, changes or [], of_design, subjects or (), out, report)
     of_design.require_none()
-    _check_options(limits | {"jobs": jobs, "out": out}, mapping, search=search)
-    if sweeps and (subjects or out):
-        raise SpecError(f"--sweep {sweeps[0]}: must not stand with {'--explain' if subjects else '--out'}")
+    _check_options(limits | {"jobs": jobs}, mapping, search=search)
+    of_one = next(
+        (f"--{name}" for name, value in (("explain", subjects), ("out", out), ("report", report)) if value), None
+    )
+    if sweeps and of_one:
+        raise SpecError(f"--sweep {sweeps[0]}: must not stand with {of_one}")
     asked = _Asked(console, specs, changes or (), load_extensions(loads or ()), mapping, search, limits, jobs)
     try:
         if sweeps:
@@ -155,15 +165,15 @@ def analyze(
             return Outcome()
         layers = asked.layers()
         if layers:
-            if subjects or out:
-                raise SpecError(f"{'--explain' if subjects else '--out'}: must not stand with a network: it has layers")
+            if of_one:
+                raise SpecError(f"{of_one}: must not stand with a network: it has layers")
             _print_network(console, asked.network(layers, ()))
             return Outcome()
         analysis, found = asked.analysis((), None)
     except InvalidMapping as error:
         console.document(invalid_record(str(error)))
         raise
-    return _print_one(console, analysis, found, subjects or (), out)
+    return _print_one(console, analysis, found, subjects or (), out, report)
 
 
 command = printed(analyze)
@@ -199,6 +209,7 @@ def _print_design(
     of_design: _OfDesign,
     subjects: Sequence[str],
     out: Path | None,
+    report: Path | None,
 ) -> Outcome:
     from sw.analytic.analysis import InvalidMapping
     from sw.analytic.result import invalid_record
@@ -222,7 +233,7 @@ def _print_design(
         console.document(invalid_record(str(error)))
         raise
     extra = {"comparison": [row.as_dict() for row in rows]} if rows else {}
-    found = _print_one(console, analysis, None, subjects, None, extra)
+    found = _print_one(console, analysis, None, subjects, None, report, extra)
     if rows:
         console.print("\n" + "\n".join(compared_lines(rows, str(of_design.against))))
     return found
@@ -302,6 +313,7 @@ def _print_one(
     found: "Search | None",
     subjects: Sequence[str],
     out: Path | None,
+    report: Path | None,
     extra: dict[str, Any] | None = None,
 ) -> Outcome:
     from sw.analytic.explain import explain
@@ -311,7 +323,9 @@ def _print_one(
         for note in analysis.spec.notes:
             console.warn(note)
     if out is not None:
-        _write(out, analysis)
+        _write(out, analysis, whole=found is None)
+    if report is not None:
+        _write_report(report, analysis, console.words)
     explanations = [explain(analysis, subject) for subject in subjects]
     document = record(analysis) | (extra or {})
     if found is not None:
@@ -369,10 +383,14 @@ def _check_options(options: dict[str, Any], mapping: Path | None, *, search: boo
         raise SpecError(f"--{given}: needs --map")
     if search and mapping is not None:
         raise SpecError(f"--mapping {mapping}: must not stand with --map, which finds a mapping")
-    if options["out"] is not None:
+
+
+def _check_folders(paths: list[Path]) -> None:
+    if paths:
         from .output import check_folder
 
-        check_folder(options["out"].parent)
+        for path in paths:
+            check_folder(path.parent)
 
 
 def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
@@ -465,14 +483,28 @@ def _nest(analysis: "Analysis") -> list[str]:
     return lines
 
 
-def _write(path: Path, analysis: "Analysis") -> None:
+def _write(path: Path, analysis: "Analysis", *, whole: bool) -> None:
+    """The whole specification, or the mapping alone."""
     from sw.analytic.spec.write_mapping import mapping_text
+    from sw.analytic.spec.write_spec import spec_text, written_sections
 
     from .output import as_text, write_files
 
     spec = analysis.spec
-    text = mapping_text(spec.document, spec.mapping, spec.architecture)
+    if whole:
+        text = spec_text(written_sections(spec.document, path.parent))
+    else:
+        text = mapping_text(spec.document, spec.mapping, spec.architecture)
     write_files(path.parent, {path.name: as_text(text)})
+
+
+def _write_report(path: Path, analysis: "Analysis", words: list[str] | None) -> None:
+    from sw.report.analysis import render
+
+    from .output import as_text, write_files
+    from .pipeline import repeat_command
+
+    write_files(path.parent, {path.name: as_text(render(analysis, repeat_command(words)))})
 
 
 def _summary(analysis: "Analysis") -> list[str]:

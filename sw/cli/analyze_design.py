@@ -68,7 +68,8 @@ def analyze_design(
     """The analysis of the specification that the design, the scheme and the operands make, which ``out`` keeps, and what was
     counted beside it. Raises UserError, InvalidMapping among them."""
     from sw.analytic.design_operands import KINDS, told
-    from sw.analytic.design_spec import design_sections, require_export, spec_text
+    from sw.analytic.design_spec import design_sections, require_export
+    from sw.analytic.spec.write_spec import spec_text
     from sw.scheme.errors import SchemeError
 
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands

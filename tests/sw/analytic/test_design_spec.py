@@ -12,10 +12,11 @@ from gen.design import Design, load_design
 from sw.analytic.analysis import Analysis, analyze
 from sw.analytic.design_comparison import compare
 from sw.analytic.design_operands import told
-from sw.analytic.design_spec import PARTITION, design_sections, require_export, spec_text
+from sw.analytic.design_spec import PARTITION, design_sections, require_export
 from sw.analytic.errors import SpecError
 from sw.analytic.result import record
 from sw.analytic.spec.load import load_spec
+from sw.analytic.spec.write_spec import spec_text
 from sw.engine_result import EngineResult
 from sw.scheme.errors import SchemeError
 from sw.scheme.hardware_scheme import HardwareScheme

@@ -152,7 +152,6 @@ def test_an_interrupted_search_keeps_the_best(capsys, monkeypatch, tmp_path):
     ("words", "line"),
     [
         (["--seed", "4"], "--seed: needs --map"),
-        (["--out", "best.yaml"], "--out: needs --map"),
         (["--map", "--mapping", "x.yaml"], "--mapping x.yaml: must not stand with --map, which finds a mapping"),
         (["--map", "--objective", "speed"], "--objective speed: 'speed': must be of delay, energy, edp"),
         (["--mapping", "none.yaml"], "none.yaml: no such file"),
@@ -337,3 +336,23 @@ def test_options_of_a_design_need_one(capsys, words):
 def test_a_design_takes_two_operands(capsys, band):
     assert main(["analyze", band, band, "more.mtx", "--design", "tiny"]) == 2
     assert "more.mtx: must be left out: --design takes operands A and B" in capsys.readouterr().err
+
+
+def test_a_specification_and_a_page_are_written(capsys, tmp_path):
+    spec, page = tmp_path / "new" / "spec.yaml", tmp_path / "page.html"
+    change = ["--set", "problem.instance.densities.A.density=0.2"]
+    assert main(["analyze", "sparse_product", *change, "--out", str(spec), "--report", str(page), "--json"]) == 0
+    first = capsys.readouterr().out
+    assert main(["analyze", str(spec), "--json"]) == 0
+    assert capsys.readouterr().out == first
+    assert f"{json.loads(first)['cycles']:,}" in page.read_text()
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_files_are_of_one_analysis(capsys, tmp_path, option):
+    path = tmp_path / "file"
+    assert main(["analyze", "sparse_product", "--sweep", "problem.instance.M=32,64", option, str(path)]) == 2
+    assert capsys.readouterr().err.endswith(f"must not stand with {option}\n")
+    assert main(["analyze", "scnn", "alexnet", option, str(path)]) == 2
+    assert "must not stand with a network" in capsys.readouterr().err
+    assert not path.exists()
