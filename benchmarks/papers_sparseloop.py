@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 
 from sw.analytic.analysis import Analysis, analyze
 from sw.analytic.densities.actual import Actual
-from sw.analytic.processes import cores
+from sw.analytic.processes import cores, in_order
 from sw.analytic.result import record
 from sw.analytic.search import search
 from sw.analytic.spec.load import load_layers, load_search, load_spec
@@ -389,7 +390,7 @@ def _best(names: Sequence[str], changes: Sequence[str], layer: Layer, evaluation
     """At the best mapping that so many evaluations find."""
     # Values of the layer stand for those of the file; changes come after them.
     spec, space, settings = load_search([Path(name) for name in names], changes, layer=layer)
-    found = search(spec, space, replace(settings, evaluations=evaluations), jobs=cores())
+    found = search(spec, space, replace(settings, evaluations=evaluations), spread=partial(in_order, cores()))
     assert found.best is not None
     return found.best
 
