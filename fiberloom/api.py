@@ -245,7 +245,7 @@ def analyze(
     """Analyses an accelerator from its specification (files, or a shipped name), as ``fiberloom analyze`` does.
 
     ``map`` searches for the best mapping, which is written to ``out`` where that is given; else ``out`` takes the specification
-    with all changes. With ``design`` (or ``config``) one of Fiberloom's designs is analysed on one or two operands, by their files
+    with all changes. With ``design`` (or ``config``) one of Fiberloom's designs is analysed on one or two operands, by files
     or names. ``report`` takes a page. Raises InputError, also for a mapping that does not fit.
     """
     options = locals()
