@@ -327,3 +327,29 @@ def test_three_matrices_over_three_dimensions_are_summed_alike(terms):
     masks_ = [random.random(tuple(sides[letter] for letter in term)) < 0.5 for term in terms]
     expected = np.einsum(f"{','.join(terms)}->", *(mask.astype(float) for mask in masks_))
     assert _triangle(terms, masks_) == expected > 0
+
+
+@pytest.mark.parametrize("formats", [["UOP", "UOP", "CP"], ["CP", "CP", "CP"], ["U", "UOP", "RLE"], ["B", "U", "B"]])
+@pytest.mark.parametrize("cut", [3, 4, 5, 7])
+def test_fibers_at_the_edge_are_shorter(formats, cut):
+    """B in fibers of ``cut`` along K where 8 is no multiple of it, the whole of it at the outer level and tiles of it inside. The
+    bits of fibers that are filled are those of mean fibers, though longer ones are filled more often."""
+    near = {"rel": 0.04} if "B" in formats else {}
+    problem = product(2, 6, 8)
+    mapping = nest(problem, f"M2 N6 K{cut}", f"K{-(-8 // cut)} M1 N1", keeps=["ABZ", "ABZ"])
+    data = masks(problem, seed=cut, share=0.3)
+    mask = data["B"]
+    found = sparse(mapping, Features({(1, B): represented(*formats), (0, B): represented(*formats[1:])}), data)
+    tiles = [mask[:, begin : begin + cut] for begin in range(0, 8, cut)]
+    inner = found.occupancy[0, B]
+    assert inner.mean * inner.arrives == pytest.approx(mask.sum() / len(tiles))
+    each = [encoded(tile, formats[1:]) for tile in tiles]
+    for level, share in ((0, 1 / len(tiles)), (1, 1.0)):
+        ranks = found.occupancy[level, B].ranks[:2]
+        for number, rank in enumerate(ranks):
+            expected = [sum(tile[1 - number][part] for tile in each) * share for part in (0, 1)]
+            arrives = found.occupancy[level, B].arrives
+            assert tuple(words * arrives for words in rank.mean) == pytest.approx(tuple(expected), **near), (
+                level,
+                number,
+            )
