@@ -1,5 +1,6 @@
 """How the nonzeros of A x B are told to the analysis: by their number, by a band, or place by place."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import expm1, log1p
 from typing import Any
@@ -21,22 +22,32 @@ class Told:
     files: dict[str, sp.csr_matrix] = field(default_factory=dict)
 
 
-def told(kind: str, a: sp.csr_matrix, b: sp.csr_matrix, stem: str) -> Told:
-    """``uniform``: each place as likely as any other, also of C, whose places are empty where none of K products is.
+def told(kind: str, a: sp.csr_matrix, b: sp.csr_matrix, stem: str, step: int | None = None) -> Told:
+    """Densities of A, B and C = A x B.
+
+    ``uniform``: each place as likely as any other, also of C, whose places are empty where none of K products is.
     ``banded``: the narrowest band with as many nonzeros, C's as wide as both together. ``actual``: the places themselves, C's
-    too, in files whose names begin with ``stem``. Raises SpecError where operands have no band."""
+    too, in files whose names begin with ``stem``. Raises SpecError where operands have no band.
+
+    step: rows of B after which C leaves as a partial result and comes back; None where it stays until it is complete. C is told
+    as it is on average when it moves, with the nonzeros that were found so far.
+    """
     if kind == "uniform":
         share_a, share_b = (each.nnz / (each.shape[0] * each.shape[1]) for each in (a, b))
         both = share_a * share_b
-        share_c = 1.0 if both >= 1 else -expm1(a.shape[1] * log1p(-both))
+        depths = _steps(a.shape[1], step)
+        share_c = 1.0 if both >= 1 else -sum(expm1(depth * log1p(-both)) for depth in depths) / len(depths)
         shares = {"A": share_a, "B": share_b, "C": share_c}
         return Told({name: {"distribution": "uniform", "density": share} for name, share in shares.items()})
     if kind == "banded":
         bands = {name: _band(name, each) for name, each in (("A", a), ("B", b))}
-        bands["C"] = min(bands["A"] + bands["B"], a.shape[0] - 1)
+        whole = min(bands["A"] + bands["B"], a.shape[0] - 1)
+        # A step reaches only the rows that its band meets.
+        depths = _steps(a.shape[1], step)
+        bands["C"] = _narrowest(a.shape[0], round(_inside(a.shape[0], whole) * sum(depths) / len(depths) / a.shape[1]))
         return Told({name: {"distribution": "banded", "band_width": band} for name, band in bands.items()})
     ones = {"A": _ones(a), "B": _ones(b)}
-    ones["C"] = _ones(ones["A"] @ ones["B"])
+    ones["C"] = _ones(_partial(ones["A"], ones["B"], _steps(a.shape[1], step)))
     names = {tensor: f"{stem}-{tensor}.npz" for tensor in ones}
     densities = {tensor: {"distribution": "actual_data", "data_file_path": name} for tensor, name in names.items()}
     return Told(densities, {names[tensor]: matrix for tensor, matrix in ones.items()})
@@ -50,11 +61,36 @@ def _ones(matrix: sp.csr_matrix) -> sp.csr_matrix:
     return found
 
 
+def _steps(depth: int, step: int | None) -> list[int]:
+    """Rows of B that C is made of at each step."""
+    return [*range(step, depth, step), depth] if step else [depth]
+
+
+def _partial(a: sp.csr_matrix, b: sp.csr_matrix, depths: Sequence[int]) -> sp.csr_matrix:
+    """The partial result whose number of nonzeros is nearest to the mean of all."""
+    by_column, found, number = a.tocsc(), sp.csr_matrix((a.shape[0], b.shape[1]), dtype=a.dtype), []
+    begin = 0
+    for depth in depths:
+        found = found + by_column[:, begin:depth].tocsr() @ b[begin:depth]
+        number.append(found.nnz)
+        begin = depth
+    mean = sum(number) / len(number)
+    nearest = min(range(len(depths)), key=lambda n: abs(number[n] - mean))
+    return found if nearest == len(depths) - 1 else by_column[:, : depths[nearest]].tocsr() @ b[: depths[nearest]]
+
+
 def _band(name: str, matrix: sp.csr_matrix) -> int:
     side = matrix.shape[0]
     if matrix.shape[1] != side:
         raise SpecError(f"--density banded: {name} is {side} x {matrix.shape[1]}: must be square")
-    band = 0
-    while band < side - 1 and side * (2 * band + 1) - band * (band + 1) < matrix.nnz:
-        band += 1
-    return band
+    return _narrowest(side, matrix.nnz)
+
+
+def _inside(side: int, band: int) -> int:
+    """Places of a square matrix that lie in a band."""
+    return side * (2 * band + 1) - band * (band + 1)
+
+
+def _narrowest(side: int, nonzeros: int) -> int:
+    """The narrowest band with so many places."""
+    return next((band for band in range(side) if _inside(side, band) >= nonzeros), side - 1)

@@ -8,6 +8,7 @@ in docs/analysis.md.
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from gen.design import Design
@@ -103,10 +104,23 @@ class _Machine:
             ranks = [{"format": "U"} for loop in self.at("DRAM") if loop.rank in INDEXED[tensor]]
         coordinates = {"format": "CP", "metadata_word_bits": self.records[tensor].coordinate_bits if in_memory else 32}
         if {row, column} <= inner:
-            ranks.append({"format": "UOP", "payload_word_bits": POINTER_BITS, "flattened_rankIDs": [[row]]})
+            offsets = self.segment_bits(tensor) if in_memory else POINTER_BITS
+            ranks.append({"format": "UOP", "payload_word_bits": offsets, "flattened_rankIDs": [[row]]})
         if inner:
             ranks.append(coordinates if column in inner else coordinates | {"flattened_rankIDs": [[row]]})
         return {"name": tensor, "ranks": ranks or [{"format": "U"}]}
+
+    def segment_bits(self, tensor: str) -> int:
+        """What a row takes in a tile besides its nonzeros, in whole bytes: its pointer, and where tiles of A and B cut rows its
+        begin position, which all but the last tile write for the next one and all but the first read beside the row's end, and
+        the part of a beat that is another segment's."""
+        column = INDEXED[tensor][1]
+        sides = [loop.bound for loop in self.at("DRAM") if loop.rank == column]
+        if tensor == "C" or not sides:
+            return POINTER_BITS
+        words, bus = 3 - 2 / sides[0], self.design.axi.data_bits
+        shared = bus - gcd(bus, self.records[tensor].coordinate_bits + self.records[tensor].value_bits)
+        return 8 * round((POINTER_BITS * words + shared) / 8)
 
     def words(self, tensor: str) -> tuple[int, int]:
         """Nonzeros that a partition holds, and through how many the others stream."""
@@ -140,7 +154,7 @@ def _memory(own: _Machine) -> dict[str, Any]:
     attributes = {
         "width": own.design.axi.data_bits,
         "datawidth": value,
-        "metadata_storage_width": own.design.axi.data_bits,
+        "metadata_storage_width": 8,
         "metadata_datawidth": 32,
         "shared_bandwidth": own.design.axi.data_bits // value,
     }

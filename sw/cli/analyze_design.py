@@ -94,7 +94,8 @@ def analyze_design(
         scheme = interruptible(choose_scheme, choice, given, hardware)
     a, b = given["A"].matrix, given["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
-    found = told(density, a, b, "operands" if out is None else out.stem)
+    step = None if scheme.buffers("C") or scheme.T_k >= a.shape[1] else scheme.T_k
+    found = told(density, a, b, "operands" if out is None else out.stem, step)
     try:
         require_export(hardware, scheme)
     except SchemeError as error:

@@ -291,7 +291,9 @@ def test_a_design_stands_beside_its_model(capsys, band, density):
     printed = capsys.readouterr()
     document = json.loads(printed.out)
     rows = {(row["level"], row["tensor"], row["quantity"]): row for row in document["comparison"]}
-    assert document["valid"] and {("DRAM", t, q) for t, q in (("A", "bytes read"), ("C", "bytes written"))} <= set(rows)
+    assert document["valid"] and {("DRAM", t, q) for t, q in (("A", "bytes moved"), ("C", "bytes written"))} <= set(
+        rows
+    )
     macs = rows["MAC", "", "computes"]
     assert macs["analysis"] / macs["counted"] - 1 == pytest.approx(macs["error"])
     if density == "actual":
