@@ -1,6 +1,7 @@
 """An Einsum as text, ``Z[m,n] = A[m,k] * B[k,n]``, in place of a problem's shape."""
 
 import re
+from collections.abc import Container
 from typing import Any
 
 __all__ = ["EinsumError", "shape_of"]
@@ -13,10 +14,11 @@ class EinsumError(ValueError):
     """Text that is no Einsum; says what is allowed."""
 
 
-def shape_of(text: str) -> dict[str, Any]:
+def shape_of(text: str, known: Container[str] = ()) -> dict[str, Any]:
     """The section ``shape`` that the text stands for. An index is a sum of dimensions, each with a factor: ``I[2*p+r]``.
 
-    Dimensions are numbered as they come, those of the result first. Raises EinsumError.
+    Dimensions are numbered as they come, those of the result first. known: names that dimensions take where only their letters'
+    case differs, ``m`` for ``M``. Raises EinsumError.
     """
     left, equals, right = text.partition("=")
     if not equals or "=" in right:
@@ -32,7 +34,8 @@ def shape_of(text: str) -> dict[str, Any]:
         projection = []
         for rank in ranks:
             terms = []
-            for factor, dimension in rank:
+            for factor, written in rank:
+                dimension = next((name for name in (written, written.swapcase()) if name in known), written)
                 dimensions += [dimension] if dimension not in dimensions else []
                 terms.append([dimension] if factor == 1 else [dimension, f"times {factor}"])
                 if factor != 1:

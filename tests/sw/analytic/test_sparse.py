@@ -13,6 +13,7 @@ from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import ActionOption, ActionSaf, Features
 from sw.analytic.mapping import Mapping
 from sw.analytic.nests import Nests
+from sw.analytic.problem import Tensor
 from sw.analytic.sparse.joint import _triangle
 from sw.analytic.sparse.leaders import leader_boxes
 from sw.analytic.sparse.step import SparseTraffic
@@ -353,3 +354,41 @@ def test_fibers_at_the_edge_are_shorter(formats, cut):
                 level,
                 number,
             )
+
+
+THREE = {
+    "one leader twice": {B: (A,), 3: (A, B)},
+    "one leader of both": {B: (A,), 3: (A,)},
+    "a chain": {B: (A,), 3: (B,)},
+    "each follows the others": {A: (B, 3), B: (A, 3), 3: (A, B)},
+}
+
+
+@pytest.mark.parametrize("safs", THREE.values(), ids=THREE)
+def test_three_operands_share_leaders(safs):
+    """Operations that are left are those at which all leaders are nonzero, however many SAFs a leader has; Z[m, n] = A[m, k] *
+    B[n, k] * C[m, k, n]."""
+    two = product(6, 6, 8)
+    third = Tensor("C", (*two.tensors[A].ranks, *two.tensors[B].ranks[:1]), is_output=False)
+    problem = replace(two, tensors=(*two.tensors, third))
+    mapping = nest(problem, "N6 M6 K8", keeps=["ABCZ"])
+    features = Features({}, {0: tuple(saf("skipping", target, *leaders) for target, leaders in safs.items())})
+    random = np.random.default_rng(13)
+    shares = {"A": 0.5, "B": 0.4, "C": 0.6}
+    sizes = {tensor.name: tensor.extents(problem.bounds) for tensor in problem.tensors if not tensor.is_output}
+    models = {name: Hypergeometric.of(share, int(np.prod(sizes[name]))) for name, share in shares.items()}
+    left = sparse(mapping, features, models).computes
+    seen = []
+    for _ in range(200):
+        data = {}
+        for name, model in models.items():
+            flat = np.zeros(int(np.prod(sizes[name])), dtype=bool)
+            flat[random.choice(flat.size, model.nonzeros, replace=False)] = True
+            data[name] = flat.reshape(sizes[name])
+        whole = np.ones((6, 6, 8), dtype=bool)
+        views = {A: data["A"][:, None, :], B: data["B"][None], 3: data["C"].transpose(0, 2, 1)}
+        for leader in set().union(*safs.values()):
+            whole = whole & views[leader]
+        seen.append(int(whole.sum()))
+    error = np.std(seen, ddof=1) / np.sqrt(len(seen))
+    assert abs(left.actual + left.gated + left.skipped - np.mean(seen)) <= 3 * error + 2

@@ -377,11 +377,13 @@ def test_layers_of_networks_have_the_known_operations(name, operations):
     assert total / 1e9 == pytest.approx(operations, rel=0.01)
 
 
-def test_an_einsum_stands_for_the_shape(tmp_path):
+@pytest.mark.parametrize("einsum", ["Z[M,N] = A[M,K] * B[K,N]", "Z[m,n] = A[m,k] * B[k,n]"])
+def test_an_einsum_stands_for_the_shape(tmp_path, einsum):
+    """Its dimensions are those of the bounds, in capitals or not."""
     text = (SHIPPED / "sparse_product.yaml").read_text()
     shape = text[text.index("  shape:") : text.index("  instance:")]
     path = tmp_path / "spec.yaml"
-    path.write_text(text.replace(shape, '  einsum: "Z[M,N] = A[M,K] * B[K,N]"\n'))
+    path.write_text(text.replace(shape, f'  einsum: "{einsum}"\n'))
     assert record(analyzed(path)) == record(analyzed(SPEC))
 
 
