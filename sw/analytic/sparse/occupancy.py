@@ -1,6 +1,7 @@
 """Expected and largest occupancy of each tile, of its values and of each rank of its format."""
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, prod
@@ -90,6 +91,8 @@ def occupancies(
             if outer is not None:
                 outside = features.representations.get((outer, number))
                 _require_translation(nests, architecture.levels[level], tensor, level, representation, outside)
+            if representation is not None:
+                _require_inner_compression(nests, level, tensor, representation, plans[level])
             own = traffic[level, number]
             knows = outer is not None and (outer, number) in features.representations
             empty = density.empty(own.extents) if knows or representation is not None else None
@@ -183,6 +186,23 @@ def _pre_tiled(
 def _always(told: tuple[str, str], _: int) -> tuple[str, str]:
     """The same of every mapping."""
     return told
+
+
+def _require_inner_compression(
+    nests: Nests, level: int, tensor: Tensor, representation: Representation, plans: Sequence[RankPlan]
+) -> None:
+    """Refuses values that lie in rows of their full length below coordinates that are left out."""
+    kinds = [rank.format.is_compressed for rank in representation.ranks]
+    if kinds == sorted(kinds, reverse=True):
+        return
+    full = seen = np.zeros(nests.count, dtype=bool)
+    for compressed, plan in zip(kinds, plans, strict=True):
+        if compressed:
+            told = ("uncompressed", "compressed, as a rank outside it")
+            nests.refuse(full & plan.stands, level, f"{tensor.name}, innermost rank", partial(_always, told))
+        else:
+            full = full | (plan.stands & ~seen)
+        seen = seen | plan.stands
 
 
 def _require_translation(

@@ -242,6 +242,34 @@ def refused(tmp_path: Path, old: str, new: str) -> str:
     return str(caught.value).replace(f"{path}", "spec.yaml")
 
 
+BUFFER = "architecture.nodes.Buffer.sparse_optimizations"
+SPACES = f"{BUFFER}.representation_format.data_spaces"
+
+
+def test_a_key_without_a_value_is_as_if_left_out():
+    changes = (f"{BUFFER}.action_optimization=", "architecture.nodes.Buffer.attributes.block_size=")
+    assert record(analyzed(SPEC, changes=changes)) == record(
+        analyzed(SPEC, changes=(f"{BUFFER}.action_optimization=[]",))
+    )
+
+
+def test_a_tensor_has_one_representation_at_a_level():
+    ranks = "ranks: [{format: UOP}, {format: CP}]"
+    with pytest.raises(SpecError, match="'A': has a representation at Buffer already$"):
+        analyzed(SPEC, changes=(f"{SPACES}=[{{name: A, {ranks}}}, {{name: A, {ranks}}}]",))
+
+
+@pytest.mark.parametrize("inner", ["U", "UOP", "UB"])
+def test_values_in_full_rows_below_a_list_are_refused(inner):
+    """They would take more than the nonzeros, which is what a level is said to hold."""
+    plain = "architecture.nodes.DRAM.sparse_optimizations="
+    with pytest.raises(
+        SpecError, match="Buffer: A, innermost rank: uncompressed: must be compressed, as a rank outside"
+    ):
+        analyzed(SPEC, changes=(plain, f"{SPACES}.A.ranks=[{{format: CP}}, {{format: {inner}}}]"))
+    analyzed(SPEC, changes=(plain, f"{SPACES}.A.ranks=[{{format: CP}}, {{format: CP}}]"))
+
+
 SAFS = "architecture.nodes[1].sparse_optimizations"
 REFUSED = {
     "words": (
