@@ -10,12 +10,12 @@ from .cluster import Cluster
 from .executors import Outcome
 from .reasons import reason
 
-__all__ = ["on_cluster", "work"]
+__all__ = ["on_cluster", "portions_of"]
 
 Portions = Callable[[Share], Iterator[Portion]]
 
 
-def work(item: tuple[Portions, Share]) -> Outcome:
+def portions_of(item: tuple[Portions, Share]) -> Outcome:
     """All portions of a share."""
     function, share = item
     try:
@@ -30,7 +30,7 @@ def on_cluster(address: str) -> Spread:
     def spread(shares: Iterable[Share], function: Portions) -> Iterator[Portion]:
         known: dict[int, list[Portion]] = {}
         first = 0
-        with closing(Cluster(address).results(work, [(function, share) for share in shares])) as results:
+        with closing(Cluster(address).results(portions_of, [(function, share) for share in shares])) as results:
             for number, outcome in results:
                 if "error" in outcome:
                     raise UserError(f"--cluster {address}: {outcome['error']}")

@@ -29,8 +29,8 @@ def written_sections(document: Document, folder: Path) -> dict[str, Any]:
         if isinstance(value, list):
             return [plain(inner, (*steps, number)) for number, inner in enumerate(value)]
         if steps[-1] in FILES and isinstance(value, str):
-            beside = document.folder(str(steps[0])) / value
-            return os.path.relpath(beside, folder) if beside.exists() else value
+            path = document.folder(str(steps[0])) / value
+            return os.path.relpath(path, folder) if path.exists() else value
         return value
 
     return {document.spelling((name,)): plain(content, (name,)) for name, content in document.content.items()}

@@ -14,7 +14,7 @@ from tests.sw.analytic.test_spec import OLD
 WHOLE = [name for name in shipped_names() if "\nproblem:" in (SHIPPED / f"{name}.yaml").read_text()]
 
 
-def again(spec: Spec, folder: Path) -> Spec:
+def read_back(spec: Spec, folder: Path) -> Spec:
     path = folder / "again.yaml"
     path.write_text(spec_text(written_sections(spec.document, folder)))
     return load_spec([path])
@@ -23,7 +23,7 @@ def again(spec: Spec, folder: Path) -> Spec:
 @pytest.mark.parametrize("name", WHOLE)
 def test_shipped_specifications(name, tmp_path):
     spec = load_spec([Path(name)])
-    assert record(analyze(again(spec, tmp_path))) == record(analyze(spec))
+    assert record(analyze(read_back(spec, tmp_path))) == record(analyze(spec))
 
 
 def test_the_old_dialect_keeps_its_keys(tmp_path):
@@ -34,7 +34,7 @@ def test_the_old_dialect_keeps_its_keys(tmp_path):
         "architecture.subtree.chip.local.Buffer.attributes.depth=3000",
     )
     spec = load_spec([path], changes)
-    assert record(analyze(again(spec, tmp_path))) == record(analyze(spec)) != record(analyze(load_spec([path])))
+    assert record(analyze(read_back(spec, tmp_path))) == record(analyze(spec)) != record(analyze(load_spec([path])))
     text = (tmp_path / "again.yaml").read_text()
     assert "word-bits: 16" in text and "data-spaces:" in text and "data_spaces" not in text
 
@@ -48,5 +48,5 @@ def test_files_of_data_are_named_from_the_new_place(tmp_path):
     (here / "spec.yaml").write_text((SHIPPED / "sparse_product.yaml").read_text())
     change = "problem.instance.densities.A={distribution: actual_data, data_file_path: a.txt}"
     spec = load_spec([here / "spec.yaml"], (change,))
-    assert record(analyze(again(spec, there))) == record(analyze(spec))
+    assert record(analyze(read_back(spec, there))) == record(analyze(spec))
     assert "../here/a.txt" in (there / "again.yaml").read_text()

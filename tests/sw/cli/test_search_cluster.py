@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sw.cli.app import main
-from sw.cli.search_cluster import work
+from sw.cli.search_cluster import portions_of
 from tests.sw.cli.clusters import local_cluster
 
 SMALL = [f"problem.instance.{name}=4" for name in "MNK"]
@@ -52,4 +52,4 @@ def test_a_share_that_fails_is_told():
     def fails(share):
         raise ValueError(f"no such mapping: {share}")
 
-    assert work((fails, 3)) == {"error": "ValueError: no such mapping: 3"}
+    assert portions_of((fails, 3)) == {"error": "ValueError: no such mapping: 3"}
