@@ -14,7 +14,7 @@ from .mapping import Mapping
 from .mapspace import MapSpace, Point
 from .processes import in_order
 from .spec.load import Spec
-from .spec.read_mapper import Settings
+from .spec.read_mapper import EVALUATIONS, WHOLE, Settings
 
 __all__ = ["OBJECTIVE_UNITS", "Portion", "Search", "Share", "Spread", "objective_of", "search"]
 
@@ -163,12 +163,16 @@ def search(
     which changes nothing: the same seed finds the same, unless seconds end it. An interrupt ends it and keeps the best. Raises
     InvalidMapping, which says why, where no valid mapping was found.
     """
-    found = Search(settings.objectives, space.count(settings.evaluations))
+    limit = settings.evaluations
+    size = space.count(WHOLE if limit is None else limit)
+    if limit is None:
+        limit = EVALUATIONS if size is None else WHOLE
+    found = Search(settings.objectives, size)
     began = time.monotonic()
-    evaluator = _Evaluator(spec, space, settings.objectives, settings.seed, settings.evaluations)
-    merged = _Merge(spec, settings, found, report, began)
+    evaluator = _Evaluator(spec, space, settings.objectives, settings.seed, limit)
+    merged = _Merge(spec, settings, limit, found, report, began)
     exhaustive = found.size is not None or settings.in_order
-    shares: Iterable[Share] = _portions(space, settings) if exhaustive else range(-(-settings.evaluations // FAMILY))
+    shares: Iterable[Share] = _portions(space, limit) if exhaustive else range(-(-limit // FAMILY))
     portions = spread(shares, evaluator.portions)
     try:
         for portion in portions:
@@ -197,6 +201,7 @@ class _Merge:
 
     spec: Spec
     settings: Settings
+    limit: int
     found: Search
     report: Callable[[Search], None]
     began: float
@@ -207,7 +212,7 @@ class _Merge:
     def add(self, portion: Portion) -> None:
         settings, found = self.settings, self.found
         for number, value in enumerate(portion.values):
-            if found.evaluations >= settings.evaluations:
+            if found.evaluations >= self.limit:
                 raise _Stopped("evaluations")
             found.evaluations += 1
             if isinstance(value[-1], str):
@@ -236,9 +241,9 @@ class _Merge:
             raise _Stopped("victory condition")
 
 
-def _portions(space: MapSpace, settings: Settings) -> Iterator[list[Point]]:
+def _portions(space: MapSpace, limit: int) -> Iterator[list[Point]]:
     """All mappings, up to the limit."""
-    points = islice(space.points(), settings.evaluations)
+    points = islice(space.points(), limit)
     while portion := list(islice(points, PORTION)):
         yield portion
 

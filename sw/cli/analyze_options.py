@@ -73,7 +73,10 @@ Objective = Annotated[
     ),
 ]
 Evaluations = Annotated[
-    int | None, typer.Option("--evaluations", min=1, help="With --map: most mappings.", show_default="10000")
+    int | None,
+    typer.Option(
+        "--evaluations", min=1, help="With --map: most mappings.", show_default="10000, or all of up to 100000"
+    ),
 ]
 Seconds = Annotated[
     float | None, typer.Option("--seconds", min=0.0, help="With --map: most seconds.", show_default="none")

@@ -322,3 +322,16 @@ def test_too_many_free_tensors_are_refused(tmp_path):
         SpecError, match="tensors that levels may keep or not: 18: must be at most 16: say keep or bypass"
     ):
         load_search([path])
+
+
+def test_a_space_that_is_not_large_is_gone_through(monkeypatch):
+    """Without a limit; with one that is smaller the search climbs."""
+    monkeypatch.setattr("sw.analytic.search.EVALUATIONS", 300)
+    spec, space, settings = load_search([SPEC], SMALL)
+    size = space.count(100_000)
+    assert size is not None and size > 300 and settings.evaluations is None
+    for whole, ended, evaluations in ((size, "all mappings", size), (size - 1, "evaluations", 300)):
+        monkeypatch.setattr("sw.analytic.search.WHOLE", whole)
+        found = search(spec, space, settings)
+        assert (found.stopped, found.evaluations) == (ended, evaluations)
+    assert search(spec, space, replace(settings, evaluations=200)).evaluations == 200
