@@ -430,15 +430,36 @@ def test_windows_and_three_operands_of_an_einsum():
     assert names == ["A", "B", "C", "X"]
 
 
+def test_a_scalar_has_no_index(tmp_path):
+    """A dot product: one word of Z."""
+    assert shape_of("Z = A[k] * B[k]") == shape_of("Z[] = A[k] * B[k]") | {"name": "Z = A[k] * B[k]"}
+    path = tmp_path / "spec.yaml"
+    text = (SHIPPED / "sparse_product.yaml").read_text()
+    problem = """problem:
+  einsum: Z = A[k] * B[k]
+  instance: {K: 64, densities: {A: {distribution: hypergeometric, density: 0.25}}}
+"""
+    mapping = """mapping:
+  - {target: Buffer, type: temporal, factors: [K=8]}
+  - {target: lanes, type: spatial, factors: [K=8]}
+"""
+    path.write_text(text[: text.index("problem:")] + problem + mapping)
+    found = record(
+        analyzed(path, changes=("architecture.nodes.DRAM.sparse_optimizations=", f"{BUFFER}.representation_format="))
+    )
+    assert found["computes"]["actual"] == 16 and found["computes"]["cycles"] == 2
+    assert found["levels"][0]["tensors"]["Z"]["tile"] == 1
+
+
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [
         ("A[m,k] * B[k,n]", "must be an Einsum such as"),
         ("Z[m] = A[m] = B[m]", "must be an Einsum such as"),
         ("Z[m,n] = A[m,k] + B[k,n]", "must have tensors such as"),
+        ("Z[m] = 3 * A[m]", "must have tensors such as"),
         ("Z[m] = A[m-1]", "must have indices such as"),
         ("Z[m] = A[0*m]", "must have indices such as"),
-        ("Z[m] = A[]", "must have indices such as"),
         ("Z[m] = A[m] * A[k]", "must name each tensor once"),
     ],
 )
