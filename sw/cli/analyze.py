@@ -87,7 +87,7 @@ def analyze(
 
     limits = {"objective": objective, "evaluations": evaluations, "seconds": seconds, "victory": victory, "seed": seed}
     of_design = _OfDesign(tiling, scheme_file, transpose_b, density, against)
-    _check_folders([path for path in (out, report) if path is not None])
+    _check_folders({"--out": out, "--report": report})
     if design is not None:
         _refuse_beside_design(
             {
@@ -355,12 +355,13 @@ def _check_options(options: dict[str, Any], mapping: Path | None, *, search: boo
         raise SpecError(f"--mapping {mapping}: must not stand with --map, which finds a mapping")
 
 
-def _check_folders(paths: list[Path]) -> None:
-    if paths:
-        from .output import check_folder
+def _check_folders(paths: "dict[str, Path | None]") -> None:
+    """By option."""
+    for option, path in paths.items():
+        if path is not None:
+            from .output import check_folder
 
-        for path in paths:
-            check_folder(path.parent)
+            check_folder(path.parent, option)
 
 
 def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
@@ -473,7 +474,7 @@ def _write_report(path: Path, analysis: "Analysis", words: list[str] | None) -> 
     from .output import as_text, write_files
     from .pipeline import repeat_command
 
-    write_files(path.parent, {path.name: as_text(render(analysis, repeat_command(words)))})
+    write_files(path.parent, {path.name: as_text(render(analysis, repeat_command(words)))}, option="--report")
 
 
 def _summary(analysis: "Analysis") -> list[str]:

@@ -359,3 +359,11 @@ def test_files_are_of_one_analysis(capsys, tmp_path, option):
     assert main(["analyze", "scnn", "alexnet", option, str(path)]) == 2
     assert "must not stand with a network" in capsys.readouterr().err
     assert not path.exists()
+
+
+def test_a_page_that_cannot_be_written(capsys, tmp_path):
+    """Its option is named, before and after the analysis."""
+    for path in ("/dev/null/page.html", str(tmp_path)):
+        assert main(["analyze", "sparse_product", "--report", path]) == 2
+        printed = capsys.readouterr()
+        assert printed.err.startswith("fiberloom: --report ") and printed.err.count("\n") == 1 and not printed.out
