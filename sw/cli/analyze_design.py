@@ -95,7 +95,7 @@ def analyze_design(
     a, b = given["A"].matrix, given["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
     step = None if scheme.buffers("C") or scheme.T_k >= a.shape[1] else scheme.T_k
-    found = told(density, a, b, "operands" if out is None else out.stem, step)
+    found = told(density, a, b, "operands" if out is None else out.stem, step, joined=scheme.T_j < b.shape[1])
     try:
         require_export(hardware, scheme)
     except SchemeError as error:
