@@ -230,6 +230,7 @@ def analyze(
     seconds: float | None = None,
     victory: int | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     design: File | None = None,
     config: File | None = None,
     tiling: str | None = None,
@@ -238,13 +239,14 @@ def analyze(
     density: str | None = None,
     against: str | None = None,
     out: File | None = None,
+    report: File | None = None,
     seed: int | None = None,
 ) -> Result:
     """Analyses an accelerator from its specification (files, or a shipped name), as ``fiberloom analyze`` does.
 
-    ``map`` searches for the best mapping, which is written to ``out`` where that is given. With ``design`` (or ``config``) one
-    of Fiberloom's designs is analysed on one or two operands, by their files or names, and ``out`` takes its specification.
-    Raises InputError, also for a mapping that does not fit.
+    ``map`` searches for the best mapping, which is written to ``out`` where that is given; else ``out`` takes the specification
+    with all changes. With ``design`` (or ``config``) one of Fiberloom's designs is analysed on one or two operands, by files
+    or names. ``report`` takes a page. Raises InputError, also for a mapping that does not fit.
     """
     options = locals()
     del options["specs"]

@@ -2,16 +2,18 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from .charts import LEAST_TICKS, LETTER, WIDE, short, ticks
 
-__all__ = ["Dot", "pareto", "scatter"]
+__all__ = ["Dot", "Place", "axes", "pareto", "picture", "scatter", "span"]
 
 HEIGHT = 380
 LEFT, RIGHT, TOP, BOTTOM = 90, 20, 14, 46
+# A point on logarithmic axes, in pixels.
+Place = Callable[[float, float], tuple[float, float]]
 # Distinct kinds of dots: colours of the style sheet, then the same with another outline.
 KINDS = 8
 
@@ -49,7 +51,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _texts(numbers: Sequence[float]) -> list[str]:
     """The numbers as short as they are different."""
-    texts = [short(number) for number in numbers]
+    texts = [short(number) if number >= 10 or number == round(number) else f"{number:g}" for number in numbers]
     return texts if len(set(texts)) == len(texts) else [f"{number:,.10g}" for number in numbers]
 
 
@@ -63,15 +65,18 @@ def _apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
     return [0]
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
+def span(values: Sequence[float]) -> tuple[float, float]:
+    """An axis that shows all values, with a margin."""
     low, high = min(values), max(values)
     margin = max((high / low) ** 0.06, 1.04)
     return low / margin, high * margin
 
 
-def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) -> str:
-    """The plot. Fewer is better in both directions. ``width``: in pixels."""
-    (x_low, x_high), (y_low, y_high) = (_range([getattr(dot, axis) for dot in dots]) for axis in "xy")
+def axes(
+    x_span: tuple[float, float], y_span: tuple[float, float], x_name: str, y_name: str, width: int
+) -> tuple[list[str], Place]:
+    """Logarithmic axes with their names and numbers, and where points lie on them."""
+    (x_low, x_high), (y_low, y_high) = x_span, y_span
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = math.log(x / x_low) / math.log(x_high / x_low)
@@ -97,6 +102,20 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) ->
     parts.append(
         f'<text class="name" x="14" y="{(TOP + floor) / 2}" text-anchor="middle" {rotation}>{escape(y_name)}</text>'
     )
+    return parts, place
+
+
+def picture(parts: Sequence[str], told: str, width: int) -> str:
+    """The parts as one SVG. told: for who cannot see it."""
+    return (
+        f'<svg class="chart" role="img" aria-label="{escape(told)}" '
+        f'viewBox="0 0 {width} {HEIGHT}" style="max-width:{width}px">{"".join(parts)}</svg>'
+    )
+
+
+def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) -> str:
+    """The plot. Fewer is better in both directions. ``width``: in pixels."""
+    parts, place = axes(span([dot.x for dot in dots]), span([dot.y for dot in dots]), x_name, y_name, width)
     front = [place(dots[n].x, dots[n].y) for n in pareto([(dot.x, dot.y) for dot in dots])]
     corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in front)
     parts.append(f'<polyline class="front" points="{corners}"/>')
@@ -106,8 +125,4 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) ->
             f'<circle class="d{dot.kind % KINDS}" cx="{x:.1f}" cy="{y:.1f}" r="4.5">'
             f"<title>{escape(dot.text)}</title></circle>"
         )
-    told = f"{y_name} over {x_name}: {'; '.join(dot.text for dot in dots)}"
-    return (
-        f'<svg class="chart" role="img" aria-label="{escape(told)}" '
-        f'viewBox="0 0 {width} {HEIGHT}" style="max-width:{width}px">{"".join(parts)}</svg>'
-    )
+    return picture(parts, f"{y_name} over {x_name}: {'; '.join(dot.text for dot in dots)}", width)
