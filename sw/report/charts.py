@@ -112,6 +112,7 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
     def down(size: float) -> float:
         return height - size / top * height + 6
 
+    parts.append('<g class="y-ticks">')
     for size in ticks(0, top):
         parts.append(
             f'<line class="axis" x1="{left}" x2="{left + plot_width:.1f}" y1="{down(size):.1f}" y2="{down(size):.1f}"/>'
@@ -121,6 +122,7 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
             parts.append(
                 f'<text class="value" x="{left - 6}" y="{down(size) + 4:.1f}" text-anchor="end">{short(size)}</text>'
             )
+    parts.append("</g>")
     for n, size in enumerate(peaks):
         tall = size / top * height
         kind = "over" if size > capacity else "fits"

@@ -9,7 +9,7 @@ from sw.runtime.energy import COMPONENTS
 from sw.runtime.result import TENSORS, converting
 
 from .charts import WIDE, bars, both, energy_parts, short
-from .page import PALETTE, environment
+from .page import PALETTE, page
 
 __all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
 
@@ -190,7 +190,8 @@ def clock_text(clock: dict[str, Any]) -> str:
 
 def render(records: list[dict[str, Any]], failures: dict[str, str], command: str) -> str:
     """The page. ``failures``: tilings that could not be run, and why."""
-    return environment().get_template("comparison.html.j2").render(
+    return page(
+        "comparison.html.j2",
         records=records,
         rows=[_row(record) for record in records],
         failures=failures,

@@ -8,7 +8,7 @@ from sw.runtime.result import TENSORS, TRAFFIC
 from sw.scheme.terms import LISTS
 
 from .charts import bars, both, energy_parts, occupancy, short
-from .page import environment
+from .page import page
 from .spy import spy
 
 if TYPE_CHECKING:
@@ -97,23 +97,20 @@ def render(
         "j": record["operands"]["B"]["cols"],
         "k": record["operands"]["A"]["cols"],
     }
-    return (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            record=record,
-            pictures=pictures,
-            tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
-            loads=LOADS[scheme.load] + (f"; rows of C in strips of {scheme.T_j:,} columns" if scheme.strips else ""),
-            beaten=_beaten(scheme, shapes["j"]),
-            cycle_chart=_cycle_chart(record),
-            pe_chart=_pe_chart(record),
-            stall_chart=_stall_chart(record),
-            traffic_chart=_traffic_chart(record),
-            energy_chart=_energy_chart(record),
-            occupancies=_occupancies(result),
-            kinds=KINDS,
-        )
+    return page(
+        "report.html.j2",
+        record=record,
+        pictures=pictures,
+        tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
+        loads=LOADS[scheme.load] + (f"; rows of C in strips of {scheme.T_j:,} columns" if scheme.strips else ""),
+        beaten=_beaten(scheme, shapes["j"]),
+        cycle_chart=_cycle_chart(record),
+        pe_chart=_pe_chart(record),
+        stall_chart=_stall_chart(record),
+        traffic_chart=_traffic_chart(record),
+        energy_chart=_energy_chart(record),
+        occupancies=_occupancies(result),
+        kinds=KINDS,
     )
 
 

@@ -84,13 +84,16 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) ->
     places = [place(tick, y_low)[0] for tick in marks]
     texts = _texts(marks)
     parts += [f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{floor}"/>' for at in places]
+    parts.append('<g class="x-ticks">')
     for n in _apart(places, texts):
         parts.append(f'<text class="value" x="{places[n]:.1f}" y="{floor + 16}" text-anchor="middle">{texts[n]}</text>')
+    parts.append('</g><g class="y-ticks">')
     marks = _ticks(y_low, y_high)
     for tick, text in zip(marks, _texts(marks), strict=True):
         _, at = place(x_low, tick)
         parts.append(f'<line class="axis" x1="{side}" x2="{width - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(f'<text class="value" x="{side - 6}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
+    parts.append("</g>")
     middle = (LEFT + width - RIGHT) / 2
     parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
     rotation = f'transform="rotate(-90 14 {(TOP + floor) / 2})"'

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from .charts import both, short
-from .page import environment
+from .page import page
 from .scatter import KINDS, Dot, pareto, scatter
 
 __all__ = ["means", "render"]
@@ -103,7 +103,8 @@ def render(rows: Sequence[Row], command: str) -> str:
         for a, b in pairs[:MOST_PAIRS]
         for mine in [[row for row in good if (row["a"], row["b"]) == (a, b)]]
     ]
-    return environment().get_template("sweep.html.j2").render(
+    return page(
+        "sweep.html.j2",
         points=len(rows),
         pairs=len(pairs),
         left_out=max(0, len(pairs) - MOST_PAIRS),
