@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-__all__ = ["NARROW", "WIDE", "Segment", "bars", "both", "energy_parts", "occupancy", "short", "ticks"]
+__all__ = ["HALF", "NARROW", "WIDE", "Segment", "bars", "both", "energy_parts", "occupancy", "short", "ticks"]
 
-# Widths in pixels at which letters have their size: of a page, and of a phone.
-WIDE, NARROW = 860, 350
+# Widths in pixels at which letters have their size: of a page, of two charts side by side on it, and of a phone.
+WIDE, HALF, NARROW = 860, 420, 350
 LETTER = 6.7  # mean width of one, of 12 pixels
 MOST_NAME = 340
 ROW = 26
@@ -33,9 +33,9 @@ def energy_parts(energy: Mapping[str, float]) -> list[Segment]:
     return [(f"d{n}", part, f"{name}, pJ") for n, (name, part) in enumerate(parts)]
 
 
-def both(draw: Callable[[int], str]) -> str:
-    """A chart drawn for a page and for a phone; the style sheet shows the one that fits."""
-    return f'<div class="wide">{draw(WIDE)}</div><div class="narrow">{draw(NARROW)}</div>'
+def both(draw: Callable[[int], str], wide: int = WIDE) -> str:
+    """A chart drawn for a page, ``wide`` pixels of it, and for a phone; the style sheet shows the one that fits."""
+    return f'<div class="wide">{draw(wide)}</div><div class="narrow">{draw(NARROW)}</div>'
 
 
 def ticks(low: float, high: float) -> list[float]:

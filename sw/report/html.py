@@ -9,6 +9,7 @@ from sw.scheme.terms import LISTS
 
 from .charts import bars, both, energy_parts, occupancy, short
 from .page import page
+from .roofline import Work, most_macs, roofline
 from .spy import spy
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def render(
         loads=LOADS[scheme.load] + (f"; rows of C in strips of {scheme.T_j:,} columns" if scheme.strips else ""),
         beaten=_beaten(scheme, shapes["j"]),
         cycle_chart=_cycle_chart(record),
+        roofline_chart=_roofline_chart(record),
         pe_chart=_pe_chart(record),
         stall_chart=_stall_chart(record),
         traffic_chart=_traffic_chart(record),
@@ -170,6 +172,19 @@ def _cycle_chart(record: dict[str, Any]) -> str | None:
     ideal = record["ideal_cycles"]
     rows.append(("ideal: compulsory bytes", [("bound", ideal, "cycles")], f"{ideal:,} ({ideal / cycles:.1%})"))
     return both(partial(bars, rows, "Cycles of this run against its bounds"))
+
+
+def _roofline_chart(record: dict[str, Any]) -> str | None:
+    cycles, traffic, macs = record["cycles"], record["dram_bytes"], record["macs"]
+    if not cycles or traffic is None or not macs:
+        return None
+    runs = [
+        Work(name="this run", macs=macs, dram_bytes=traffic["total"], cycles=cycles),
+        Work(
+            name="ideal", macs=macs, dram_bytes=record["useful_bytes"]["total"], cycles=record["ideal_cycles"], kind=7
+        ),
+    ]
+    return roofline(runs, most_macs(macs, cycles, record["pe_utilization"]), record["design"]["axi"]["data_bits"] // 8)
 
 
 def _pe_chart(record: dict[str, Any]) -> str | None:

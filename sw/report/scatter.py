@@ -1,4 +1,4 @@
-"""Points of two costs on logarithmic axes, those that no other point beats in both joined by a line, as inline SVG."""
+"""Points on logarithmic axes with a line through or above them, as inline SVG: costs and their front, work and its roof."""
 
 import itertools
 import math
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .charts import LEAST_TICKS, LETTER, WIDE, short, ticks
+from .charts import HALF, LEAST_TICKS, LETTER, WIDE, short, ticks
 
 __all__ = ["Dot", "pareto", "scatter"]
 
-HEIGHT = 380
+HEIGHT, HALF_HEIGHT = 380, 300
 LEFT, RIGHT, TOP, BOTTOM = 90, 20, 14, 46
 # Distinct kinds of dots: colours of the style sheet, then the same with another outline.
 KINDS = 8
@@ -18,12 +18,13 @@ KINDS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A point: two costs above zero, its kind (0 up: which colour) and its label."""
+    """A point: two numbers above zero, its kind (0 up: which colour), what is told of it, and what is drawn beside it."""
 
     x: float
     y: float
     kind: int
     text: str
+    name: str = ""
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -69,17 +70,50 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) -> str:
-    """The plot. Fewer is better in both directions. ``width``: in pixels."""
-    (x_low, x_high), (y_low, y_high) = (_range([getattr(dot, axis) for dot in dots]) for axis in "xy")
+def _named(places: Sequence[tuple[float, float, str]], width: int, height: int) -> list[str]:
+    """Names beside their dots, one for all dots of a place; those that have no space among the others are left out."""
+    names: dict[tuple[int, int], list[str]] = {}
+    for x, y, name in places:
+        if name:
+            names.setdefault((round(x), round(y)), []).append(name)
+    taken = [(x - 6, x + 6, y - 6.0, y + 6.0) for x, y, _ in places]
+    parts = []
+    for (x, y), found in names.items():
+        text = ", ".join(dict.fromkeys(found))
+        wide = len(text) * LETTER
+        for left, base in (
+            (x + 8, y + 4),
+            (x - 8 - wide, y + 4),
+            (x - wide / 2, y - 9),
+            (x - wide / 2, y + 18),
+            (x + 5, y - 9),
+            (x + 5, y + 18),
+            (x + 5, y - 20),
+        ):
+            box = left, left + wide, base - 11, base + 3
+            inside = LEFT <= left and box[1] <= width - 2 and TOP <= box[2] and box[3] <= height - BOTTOM
+            if inside and not any(box[0] < b and a < box[1] and box[2] < d and c < box[3] for a, b, c, d in taken):
+                taken.append(box)
+                parts.append(f'<text class="name" x="{left:.1f}" y="{base:.1f}">{escape(text)}</text>')
+                break
+    return parts
+
+
+def scatter(
+    dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE, roof: Sequence[tuple[float, float]] = ()
+) -> str:
+    """The plot. ``width``: in pixels. ``roof``: corners of a line; without one fewer is better in both directions."""
+    shown = [*((dot.x, dot.y) for dot in dots), *roof]
+    height = HEIGHT if width > HALF else HALF_HEIGHT
+    (x_low, x_high), (y_low, y_high) = (_range([point[axis] for point in shown]) for axis in (0, 1))
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = math.log(x / x_low) / math.log(x_high / x_low)
         up = math.log(y / y_low) / math.log(y_high / y_low)
-        return LEFT + across * (width - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+        return LEFT + across * (width - LEFT - RIGHT), height - BOTTOM - up * (height - TOP - BOTTOM)
 
     parts = []
-    floor, side = HEIGHT - BOTTOM, LEFT
+    floor, side = height - BOTTOM, LEFT
     marks = _ticks(x_low, x_high)
     places = [place(tick, y_low)[0] for tick in marks]
     texts = _texts(marks)
@@ -95,12 +129,13 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) ->
         parts.append(f'<text class="value" x="{side - 6}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
     parts.append("</g>")
     middle = (LEFT + width - RIGHT) / 2
-    parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
+    parts.append(f'<text class="name" x="{middle}" y="{height - 8}" text-anchor="middle">{escape(x_name)}</text>')
     rotation = f'transform="rotate(-90 14 {(TOP + floor) / 2})"'
     parts.append(
         f'<text class="name" x="14" y="{(TOP + floor) / 2}" text-anchor="middle" {rotation}>{escape(y_name)}</text>'
     )
-    front = [place(dots[n].x, dots[n].y) for n in pareto([(dot.x, dot.y) for dot in dots])]
+    corners_of = roof or [(dots[n].x, dots[n].y) for n in pareto([(dot.x, dot.y) for dot in dots])]
+    front = [place(x, y) for x, y in corners_of]
     corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in front)
     parts.append(f'<polyline class="front" points="{corners}"/>')
     for dot in dots:
@@ -109,8 +144,9 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) ->
             f'<circle class="d{dot.kind % KINDS}" cx="{x:.1f}" cy="{y:.1f}" r="4.5">'
             f"<title>{escape(dot.text)}</title></circle>"
         )
+    parts += _named([(*place(dot.x, dot.y), dot.name) for dot in dots], width, height)
     told = f"{y_name} over {x_name}: {'; '.join(dot.text for dot in dots)}"
     return (
         f'<svg class="chart" role="img" aria-label="{escape(told)}" '
-        f'viewBox="0 0 {width} {HEIGHT}" style="max-width:{width}px">{"".join(parts)}</svg>'
+        f'viewBox="0 0 {width} {height}" style="max-width:{width}px">{"".join(parts)}</svg>'
     )
