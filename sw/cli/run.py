@@ -58,6 +58,7 @@ def run(
     as_stored: options.AsStored = False,
     out: options.Out = None,
     no_result: options.NoResult = False,
+    scipy: options.Scipy = False,
     seed: options.Seed = 0,
 ) -> Outcome:
     """Schedule, run, verify and report one multiplication C = A x B.
@@ -70,6 +71,7 @@ def run(
     from sw.model.machine import require_rows
     from sw.plan.least_reads import least_reads
     from sw.runtime.result import result_record
+    from sw.runtime.scipy_time import scipy_seconds
 
     from .memory_formats import Conversions, MemoryFormats
     from .output import check_folder, default_folder, keep_scheme
@@ -127,6 +129,8 @@ def run(
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
         least = interruptible(least_reads, planned, design)
+    with console.phase("scipy", "Timing SciPy"):
+        beside = interruptible(scipy_seconds, *(operands[name].matrix for name in "AB")) if scipy else None
 
     record = plain(
         result_record(
@@ -142,6 +146,7 @@ def run(
             model=model,
             stored=conversions.stored,
             least_reads=least,
+            scipy=beside,
         )
     )
     c = product.canonical if result.c is None else result.c.without_zeros()
@@ -244,6 +249,13 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
             console.print(
                 f"time        {spent} at {clock['mhz']:g} MHz, which place and route reached on {clock['part']}"
             )
+    if record["scipy_seconds"] is not None:
+        even = (
+            ""
+            if not record["cycles"]
+            else f"; {record['cycles'] / record['scipy_seconds'] / 1e6:,.3g} MHz take as long"
+        )
+        console.print(f"SciPy       {1e3 * record['scipy_seconds']:,.3g} ms on one core of this machine{even}")
     if record["dram_bytes"] is not None:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"

@@ -7,7 +7,7 @@ from sw.engine_result import EngineResult
 from sw.runtime.result import TENSORS, TRAFFIC
 from sw.scheme.terms import LISTS
 
-from .charts import bars, both, energy_parts, occupancy, short
+from .charts import Segment, bars, both, energy_parts, occupancy, short
 from .page import page
 from .roofline import Work, most_macs, roofline
 from .spy import spy
@@ -107,6 +107,7 @@ def render(
         beaten=_beaten(scheme, shapes["j"]),
         cycle_chart=_cycle_chart(record),
         roofline_chart=_roofline_chart(record),
+        scipy_chart=_scipy_chart(record),
         pe_chart=_pe_chart(record),
         stall_chart=_stall_chart(record),
         traffic_chart=_traffic_chart(record),
@@ -185,6 +186,20 @@ def _roofline_chart(record: dict[str, Any]) -> str | None:
         ),
     ]
     return roofline(runs, most_macs(macs, cycles, record["pe_utilization"]), record["design"]["axi"]["data_bits"] // 8)
+
+
+def _scipy_chart(record: dict[str, Any]) -> str | None:
+    """Time beside SciPy: of the run where place and route have reached a clock."""
+    seconds, cycles, clock = record["scipy_seconds"], record["cycles"], record["design"]["clock"]
+    if seconds is None:
+        return None
+    rows: list[tuple[str, list[Segment], str]] = [
+        ("SciPy, one core here", [("k1", 1e6 * seconds, "microseconds")], f"{1e3 * seconds:,.3g} ms")
+    ]
+    if cycles and clock["part"]:
+        run = cycles / clock["mhz"]
+        rows.append((f"this run at {clock['mhz']:g} MHz", [("run", run, "microseconds")], f"{run / 1e3:,.3g} ms"))
+    return both(partial(bars, rows, "Time of the product"))
 
 
 def _pe_chart(record: dict[str, Any]) -> str | None:

@@ -290,3 +290,31 @@ def test_a_time_is_given_only_for_a_clock_that_place_and_route_reached(tmp_path)
         "250 MHz, asked for and reached by no place and route",
         "50 MHz, reached by place and route on some part",
     ]
+
+
+def test_scipy_is_timed_in_the_same_run_when_asked(tmp_path, capsys):
+    import json
+
+    from sw.cli.app import main
+
+    line = ["run", "banded:400:9", "--engine", "model", "--config", "tiny", "--value", "fp32", "--order", "ijk"]
+    for more in ([], ["--scipy"]):
+        assert main([*line, *more, "--out", str(tmp_path / "o")]) == 0
+        out = capsys.readouterr().out
+        record = json.loads((tmp_path / "o/result.json").read_text())
+        page = (tmp_path / "o/report.html").read_text()
+        assert bool(more) == ("SciPy       " in out) == ("Time beside SciPy" in page)
+    mhz = record["cycles"] / record["scipy_seconds"] / 1e6
+    assert f"{mhz:,.3g} MHz take as long" in out and f"take as long at {mhz:.3g} MHz" in page
+    # A clock that nothing has reached makes no time of the run.
+    assert 0 < record["scipy_seconds"] < 60 and "this run at" not in page
+
+
+def test_scipy_seconds_are_a_median():
+    from sw.runtime.scipy_time import scipy_seconds
+
+    ones = sp.csr_array(np.eye(3))
+    # The third run ends behind the second that is enough.
+    ticks = iter([0.0, 0.5, 1.0, 1.1, 2.0, 2.7, 3.0])
+    assert scipy_seconds(ones, ones, lambda: next(ticks)) == pytest.approx(0.5)
+    assert list(ticks) == [3.0]
