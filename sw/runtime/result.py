@@ -302,6 +302,8 @@ def result_record(
         "tiles": {key: engine_result.tiles.get(key) for key in ("total", "skipped_empty", "overbooked")},
         "tuning": {"adjustments": counters.get("tuning_adjustments", len(engine_result.adjustments))},
         "counters": counters,
+        "pe_busy": engine_result.pe_busy,
+        "activity": engine_result.activity,
         "checks": [asdict(check) for check in checks],
         "seconds": {phase: round(float(value), 6) for phase, value in spent.items()},
         "versions": versions(),
