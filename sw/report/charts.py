@@ -1,10 +1,24 @@
 """Bar charts and the occupancy plot as inline SVG; colours come from the page's style sheet."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-__all__ = ["HALF", "NARROW", "WIDE", "Segment", "bars", "both", "energy_parts", "occupancy", "short", "ticks"]
+__all__ = [
+    "HALF",
+    "NARROW",
+    "WIDE",
+    "Segment",
+    "apart",
+    "bars",
+    "both",
+    "energy_parts",
+    "occupancy",
+    "picture",
+    "short",
+    "ticks",
+]
 
 # Widths in pixels at which letters have their size: of a page, of two charts side by side on it, and of a phone.
 WIDE, HALF, NARROW = 860, 420, 350
@@ -48,6 +62,16 @@ def ticks(low: float, high: float) -> list[float]:
     return [low, (low + high) / 2, high]
 
 
+def apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
+    """Which of the texts along an axis do not touch: every n-th, as many as there is space for."""
+    wide = max(map(len, texts)) * LETTER + 8
+    for stride in range(1, len(places) + 1):
+        kept = range(0, len(places), stride)
+        if all(places[b] - places[a] >= wide for a, b in itertools.pairwise(kept)):
+            return list(kept)
+    return [0]
+
+
 def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str, width: int = WIDE) -> str:
     """Horizontal bars on one scale. A row is its name, its segments from the left and the text at its end.
 
@@ -83,10 +107,11 @@ def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str, width: 
         parts.append(f'<text class="value" x="{at + 6:.1f}" y="{top + 14}">{escape(text)}</text>')
     # Who cannot see the bars is told their values.
     told = f"{label}: {'; '.join(f'{name} {text}' for name, _, text in rows)}"
-    return _svg(parts, told, width, len(rows) * row + 6)
+    return picture(parts, told, width, len(rows) * row + 6)
 
 
-def _svg(parts: Sequence[str], label: str, width: float, height: float) -> str:
+def picture(parts: Sequence[str], label: str, width: float, height: float) -> str:
+    """A chart from its parts. ``label``: what who cannot see it is told."""
     return (
         f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}" '
         f'style="max-width:{width}px">{"".join(parts)}</svg>'
@@ -142,4 +167,4 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
     )
     over = sum(size > capacity for size in sizes)
     told = f"{label}: {count:,} tiles, the largest {short(max(sizes))} bytes, {over:,} above the {short(capacity)} that fit"
-    return _svg(parts, told, width, height + 30)
+    return picture(parts, told, width, height + 30)

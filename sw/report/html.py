@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from sw.engine_result import EngineResult
 from sw.runtime.result import TENSORS, TRAFFIC
-from sw.scheme.terms import LISTS
+from sw.scheme.terms import GUSTAVSON, LISTS
 
+from .architecture import architecture, shares
 from .charts import Segment, bars, both, energy_parts, occupancy, short
 from .page import page
 from .roofline import Work, most_macs, roofline
 from .spy import spy
+from .timeline import timeline
 
 if TYPE_CHECKING:
     from sw.formats.csr import Csr
@@ -50,6 +52,9 @@ ENERGIES = {
     "conversion": "conversion of formats",
 }
 ALTERNATIVES = 12
+# PEs that have a bar each; of more these are shown.
+MOST_PES = 32
+QUARTERS = {"least busy PE": 0.0, "lower quarter": 0.25, "median": 0.5, "upper quarter": 0.75, "busiest PE": 1.0}
 # The measures that schemes are compared by, the most reliable first: the number that both must have, and its name.
 MEASURES = {
     "judged_cycles": "in the model tier",
@@ -107,6 +112,9 @@ def render(
         beaten=_beaten(scheme, shapes["j"]),
         cycle_chart=_cycle_chart(record),
         roofline_chart=_roofline_chart(record),
+        timeline_chart=_timeline_chart(record),
+        load_chart=_load_chart(record),
+        machine=architecture(shares(record)) if record["design"]["pe"]["dataflow"] == GUSTAVSON else None,
         scipy_chart=_scipy_chart(record),
         pe_chart=_pe_chart(record),
         stall_chart=_stall_chart(record),
@@ -186,6 +194,24 @@ def _roofline_chart(record: dict[str, Any]) -> str | None:
         ),
     ]
     return roofline(runs, most_macs(macs, cycles, record["pe_utilization"]), record["design"]["axi"]["data_bits"] // 8)
+
+
+def _timeline_chart(record: dict[str, Any]) -> str | None:
+    seen = record["activity"]
+    return None if seen is None else both(partial(timeline, seen["units"], seen["interval"], record["cycles"]))
+
+
+def _load_chart(record: dict[str, Any]) -> str | None:
+    """Busy cycles of each PE; of many their least, quarters and most."""
+    busy = record["pe_busy"]
+    if busy is None:
+        return None
+    loads = [(f"PE {n}", load) for n, load in enumerate(busy)]
+    if len(busy) > MOST_PES:
+        ordered = sorted(busy)
+        loads = [(name, ordered[round(part * (len(busy) - 1))]) for name, part in QUARTERS.items()]
+    rows = [(name, [("k0", load, "cycles")], f"{load:,} ({load / record['cycles']:.1%})") for name, load in loads]
+    return both(partial(bars, rows, f"Cycles with a job, of {record['cycles']:,}"))
 
 
 def _scipy_chart(record: dict[str, Any]) -> str | None:

@@ -1,12 +1,11 @@
 """Points on logarithmic axes with a line through or above them, as inline SVG: costs and their front, work and its roof."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .charts import HALF, LEAST_TICKS, LETTER, WIDE, short, ticks
+from .charts import HALF, LEAST_TICKS, LETTER, WIDE, apart, short, ticks
 
 __all__ = ["Dot", "pareto", "scatter"]
 
@@ -52,16 +51,6 @@ def _texts(numbers: Sequence[float]) -> list[str]:
     """The numbers as short as they are different."""
     texts = [short(number) for number in numbers]
     return texts if len(set(texts)) == len(texts) else [f"{number:,.10g}" for number in numbers]
-
-
-def _apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
-    """Which of the texts along an axis do not touch: every n-th, as many as there is space for."""
-    wide = max(map(len, texts)) * LETTER + 8
-    for stride in range(1, len(places) + 1):
-        kept = range(0, len(places), stride)
-        if all(places[b] - places[a] >= wide for a, b in itertools.pairwise(kept)):
-            return list(kept)
-    return [0]
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -119,7 +108,7 @@ def scatter(
     texts = _texts(marks)
     parts += [f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{floor}"/>' for at in places]
     parts.append('<g class="x-ticks">')
-    for n in _apart(places, texts):
+    for n in apart(places, texts):
         parts.append(f'<text class="value" x="{places[n]:.1f}" y="{floor + 16}" text-anchor="middle">{texts[n]}</text>')
     parts.append('</g><g class="y-ticks">')
     marks = _ticks(y_low, y_high)

@@ -19,7 +19,7 @@ pytestmark = needs_tool("chromium")
 
 TINY = ("--config", "tiny", "--quiet")
 PAGES = {
-    "run": ("report.html", ["run", "m.npz", "--engine", "model", "--tiling", "swiftiles"]),
+    "run": ("report.html", ["run", "m.npz", "--tiling", "swiftiles", "--scipy"]),
     "compare": ("comparison.html", ["compare", "m.npz"]),
     "sweep": (
         "sweep.html",
@@ -45,7 +45,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for name, seed in (("m", 4), ("n", 5)):
             assert main(["data", "save", f"rmat:8:6:seed={seed}", f"{name}.npz", "--quiet"]) == 0
         for name, (_, words) in PAGES.items():
-            assert main([*words, *TINY, "--value", "fp32", "--out", name]) == 0
+            assert main([*words, *TINY, "--out", name]) == 0
     return {name: folder / name / file for name, (file, _) in PAGES.items()}
 
 
@@ -64,6 +64,7 @@ def test_a_page_on_a_screen(tab, pages, name, screen):
     check_width(tab, SCREENS[screen][0])
     check_letters(tab)
     check_axes(tab)
+    check_machine(tab, name)
     check_contents(tab)
     check_readers(tab)
     # Ink and paper of the screen: light letters on dark, or the reverse.
@@ -111,6 +112,17 @@ def check_axes(tab: Tab) -> None:
         .map(axis => new Set([...axis.querySelectorAll('text')].map(text => text.textContent)).size)"""
     )
     assert axes and min(axes) >= 3
+
+
+def check_machine(tab: Tab, name: str) -> None:
+    """The report of a run has the architecture, each share within its unit's box."""
+    words = tab.evaluate(
+        """[...document.querySelectorAll('.machine text.share')].map(word => {
+          const [text, box] = [word, word.previousElementSibling.previousElementSibling.previousElementSibling]
+            .map(one => one.getBoundingClientRect());
+          return [word.textContent, box.left <= text.left && text.right <= box.right && text.bottom <= box.bottom]; })"""
+    )
+    assert (len(words) >= 8) == (name == "run") and all(inside for _, inside in words), words
 
 
 def check_contents(tab: Tab) -> None:
