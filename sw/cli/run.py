@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.engine_result import EngineResult
     from sw.formats.csr import Csr
+    from sw.operands import Operand
     from sw.plan.plan import Plan
 
     from .console import Console
@@ -71,7 +72,6 @@ def run(
     from sw.model.machine import require_rows
     from sw.plan.least_reads import least_reads
     from sw.runtime.result import result_record
-    from sw.runtime.scipy_time import scipy_seconds
 
     from .memory_formats import Conversions, MemoryFormats
     from .output import check_folder, default_folder, keep_scheme
@@ -117,7 +117,6 @@ def run(
         refuse_uneven(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
-
     conversions = Conversions(formats, engine, design, scheme, a, b)
     planned = conversions.entering(planned)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
@@ -129,8 +128,6 @@ def run(
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
         least = interruptible(least_reads, planned, design)
-    with console.phase("scipy", "Timing SciPy"):
-        beside = interruptible(scipy_seconds, *(operands[name].matrix for name in "AB")) if scipy else None
 
     record = plain(
         result_record(
@@ -146,7 +143,7 @@ def run(
             model=model,
             stored=conversions.stored,
             least_reads=least,
-            scipy=beside,
+            scipy=_scipy_seconds(console, operands) if scipy else None,
         )
     )
     c = product.canonical if result.c is None else result.c.without_zeros()
@@ -159,6 +156,15 @@ def run(
 
 
 command = printed(run)
+
+
+def _scipy_seconds(console: "Console", operands: "dict[str, Operand]") -> float:
+    from sw.runtime.scipy_time import scipy_seconds
+
+    from .pipeline import interruptible
+
+    with console.phase("scipy", "Timing SciPy"):
+        return interruptible(scipy_seconds, operands["A"].matrix, operands["B"].matrix)
 
 
 def _simulated(

@@ -114,7 +114,7 @@ def render(
         roofline_chart=_roofline_chart(record),
         timeline_chart=_timeline_chart(record),
         load_chart=_load_chart(record),
-        machine=architecture(shares(record)) if record["design"]["pe"]["dataflow"] == GUSTAVSON else None,
+        waits=architecture(shares(record)) if record["design"]["pe"]["dataflow"] == GUSTAVSON else None,
         scipy_chart=_scipy_chart(record),
         pe_chart=_pe_chart(record),
         stall_chart=_stall_chart(record),

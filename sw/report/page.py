@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from .charts import short
 
@@ -31,10 +30,8 @@ MEANINGS = {
 }
 
 
-def _term(text: str, word: str | None = None) -> Markup:
-    """The text with the meaning of a word of the glossary, itself where none is named, as a tooltip."""
-    meaning = MEANINGS[word or text]
-    return Markup('<abbr tabindex="0" title="{}">{}</abbr>').format(meaning, text)
+# A word with its meaning as a tooltip.
+TERM = """{% macro term(text, word) %}<abbr tabindex="0" title="{{ meanings[word or text] }}">{{ text }}</abbr>{% endmacro %}"""
 
 
 def page(template: str, **values: Any) -> str:
@@ -51,7 +48,9 @@ def page(template: str, **values: Any) -> str:
     made.filters["percent"] = lambda share: "unknown" if share is None else f"{share:.1%}"
     made.filters["short"] = lambda number: "unknown" if number is None else short(number)
     made.filters["signed"] = lambda share: "unknown" if share is None else f"{share:+.1%}"
-    made.filters["term"] = _term
+    made.globals["meanings"] = MEANINGS
+    macro: Any = made.from_string(TERM).module
+    made.filters["term"] = lambda text, word=None: macro.term(text, word)
     return _with_contents(made.get_template(template).render(**values))
 
 
