@@ -204,6 +204,7 @@ def generate(
     param: Settings = None,
     list_blocks: bool = False,
     area: str | None = None,
+    name: str | None = None,
     out: File | None = None,
     lint: bool = False,
     smoke: str | None = None,

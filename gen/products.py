@@ -11,6 +11,8 @@ from .design import Design
 from .folder import MANIFEST
 from .fusesoc import block_core, core
 from .headers import c_header, system_rdl
+from .instance import INSTANCE, instance
+from .ipxact import component
 from .lint import WAIVERS
 from .pages import pages
 from .readme import README, block_readme, design_readme
@@ -24,11 +26,16 @@ __all__ = ["RTL_FOLDER", "block_products", "products"]
 RTL_FOLDER = "rtl"
 SDC = "constraints/accelerator.sdc"
 XDC = "constraints/accelerator.xdc"
+COMPONENT = "component.xml"
 LINT_WAIVERS = "lint/waivers.vlt"
 
 
 def products(
-    design: Design, smoke: SmokeRun | None = None, area: str | None = None, progress: Progress | None = None
+    design: Design,
+    smoke: SmokeRun | None = None,
+    area: str | None = None,
+    progress: Progress | None = None,
+    name: str | None = None,
 ) -> dict[str, str]:
     """Relative path to text.
 
@@ -37,10 +44,11 @@ def products(
     smoke : a bench that runs it is among the files.
     area : a target of :mod:`gen.synth`: the pages of the blocks then have their cells. ``progress`` is called with how far
         that is.
+    name : of the top module, and what the others' names then begin with.
 
     Raises DesignError for a design without hardware, ToolError when Yosys is missing.
     """
-    verilog = emit_design(design)
+    verilog = emit_design(design, name)
     origin = f"design {design.name} ({design_digest(design)})"
     texts = _common(verilog)
     sources = list(texts)
@@ -61,20 +69,23 @@ def products(
             _generated(origin),
             design.line_bytes,
             _identity(verilog),
+            top=verilog.top,
             bench=smoke is not None,
             asynchronous_reset=design.clock.asynchronous_reset,
         ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(
             design,
+            top=verilog.top,
             inputs=[port.name for port in top.ports if port.is_input],
             outputs=[port.name for port in top.ports if not port.is_input],
         ),
-        XDC: constraints.xdc(design),
+        XDC: constraints.xdc(design, top=verilog.top),
         "sw/fiberloom_regs.h": c_header(),
         "docs/registers.md": "# Registers of the Fiberloom accelerator\n\n" + register_map(),
         "docs/registers.rdl": system_rdl(),
     }
+    texts |= _integration(verilog, "accelerator", design.description, sources, _generated(origin), SDC)
     cells = synthesise(design, area, progress) if area is not None else None
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     texts |= {} if smoke is None else smoke_files(design, smoke, verilog, origin=_generated(origin))
@@ -82,15 +93,19 @@ def products(
 
 
 def block_products(
-    kind: BlockKind, values: Mapping[str, Any], area: str | None = None, progress: Progress | None = None
+    kind: BlockKind,
+    values: Mapping[str, Any],
+    area: str | None = None,
+    progress: Progress | None = None,
+    name: str | None = None,
 ) -> tuple[str, dict[str, str]]:
-    """The name of the top module, and relative path to text, of a block alone.
+    """The name of the top module, and relative path to text, of a block alone; ``name`` as for :func:`products`.
 
     Raises DesignError where the parameters do not go together, ToolError when Yosys is missing.
     """
     given = ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
     origin = f"block {kind.name}" + (f" ({given})" if given else "")
-    verilog = emit(build_block(kind, values), origin=origin)
+    verilog = emit(build_block(kind, values), origin=origin, name=name)
     texts = _common(verilog)
     sources = list(texts)
     cells = synthesise_block(build_block(kind, values), area, origin=origin, progress=progress) if area else None
@@ -98,9 +113,25 @@ def block_products(
     texts[f"{kind.name}.core"] = block_core(
         kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
     )
+    texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), None)
     texts[README] = block_readme(kind.name, kind.summary, _generated(origin), verilog.top)
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
+
+
+def _integration(
+    verilog: Verilog, library: str, description: str, sources: Sequence[str], origin: str, sdc: str | None
+) -> dict[str, str]:
+    """What puts the hardware into somebody's design: an instance to copy, and a component for tools that assemble chips."""
+    ports = next(module for module in verilog.modules if module.verilog == verilog.top).ports
+    files = {"systemVerilogSource": sources} | ({"SDC": [sdc]} if sdc else {})
+    registers = library == "accelerator"
+    return {
+        INSTANCE: instance(verilog.top, ports, origin),
+        COMPONENT: component(
+            verilog.top, library=library, description=description, ports=ports, files=files, registers=registers
+        ),
+    }
 
 
 def _identity(verilog: Verilog) -> dict[str, int]:
@@ -120,7 +151,7 @@ def _generated(origin: str) -> str:
 
 def _common(verilog: Verilog) -> dict[str, str]:
     """The Verilog by path, children first."""
-    return {f"{RTL_FOLDER}/{name}": verilog.files[name] for name in verilog.sources}
+    return {f"{RTL_FOLDER}/{file}": verilog.files[file] for file in verilog.sources}
 
 
 def _lists(sources: Sequence[str], origin: str) -> dict[str, str]:

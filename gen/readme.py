@@ -54,7 +54,14 @@ _ASYNCHRONOUS = "`aresetn` may change at any time: a synchronizer inside brings 
 
 
 def design_readme(
-    name: str, origin: str, line_bytes: int, parameters: Mapping[str, int], bench: bool, asynchronous_reset: bool
+    name: str,
+    origin: str,
+    line_bytes: int,
+    parameters: Mapping[str, int],
+    *,
+    top: str,
+    bench: bool,
+    asynchronous_reset: bool,
 ) -> str:
     """Of a whole accelerator. ``parameters``: values of the identity registers. ``bench``: the smoke bench is there."""
     rows = {"ID": f"0x{IDENTITY:08x}", "VERSION": f"0x{VERSION:08x}"} | {
@@ -69,14 +76,14 @@ def design_readme(
             "",
             origin,
             "",
-            "The top is `accelerator` (`rtl/accelerator.sv`); `docs/blocks/index.md` has a page for each module.",
+            f"The top is `{top}` (`rtl/{top}.sv`); `docs/blocks/index.md` has a page for each module.",
             "`constraints/` has its clock and its ports for synthesis, `fiberloom.core` is for FuseSoC. The reset",
             _ASYNCHRONOUS if asynchronous_reset else _SYNCHRONOUS,
             *([run] if run else []),
             "",
             _PORTS,
             _DRIVE.format(line=line_bytes) + table,
-            _TOOLS.format(top="accelerator", icarus=icarus),
+            _TOOLS.format(top=top, icarus=icarus),
         ]
     )
 

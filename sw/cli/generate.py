@@ -37,6 +37,10 @@ def generate(
         str | None,
         typer.Option("--area", metavar="TARGET", help="Cells on the blocks' pages (takes minutes), as synth --target."),
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Of the top module; the other modules' names then begin with it."),
+    ] = None,
     out: options.Out = None,
     lint: Annotated[bool, typer.Option("--lint", help="Check the Verilog with Verilator's -Wall.")] = False,
     smoke: Annotated[
@@ -52,20 +56,23 @@ def generate(
     """
     from gen.design import DesignError
     from gen.synth import check_target
+    from gen.verilog import check_name
     from sw.operands import UserError
 
     from .pipeline import load_design
 
     try:
         if list_blocks or block == HELP:
-            _check_list(block, param or [], {"--area": area, "--out": out, "--smoke": smoke}, lint)
+            _check_list(block, param or [], {"--area": area, "--name": name, "--out": out, "--smoke": smoke}, lint)
             _list(console, load_design(config, changes or [], value))
             return Outcome()
         _check(block, param, smoke)
         if area is not None:
             check_target(area)
+        if name is not None:
+            check_name(name)
         design = load_design(config, changes or [], value)
-        return _generate(console, design, block, param or [], area, out, lint, smoke)
+        return _generate(console, design, block, param or [], area, name, out, lint, smoke)
     except DesignError as error:
         raise UserError(str(error).replace("--target", "--area")) from None
 
@@ -139,6 +146,7 @@ def _generate(
     block: str | None,
     param: list[str],
     area: str | None,
+    called: str | None,
     out: Path | None,
     lint: bool,
     smoke: str | None,
@@ -163,11 +171,11 @@ def _generate(
         def counted(done: int, of: int) -> None:
             progress(done / of, f"{done} of {of} modules synthesised")
 
-        top = "accelerator"
+        top = called or "accelerator"
         if kind is not None:
-            top, texts = block_products(kind, values, area, counted)
+            top, texts = block_products(kind, values, area, counted, called)
         else:
-            texts = products(design, run, area, counted)
+            texts = products(design, run, area, counted, called)
         try:
             written = write_folder(folder, texts)
         except OSError as error:
