@@ -1,4 +1,4 @@
-"""Design or block to an IP-XACT component (IEEE 1685-2014): ports, bus interfaces, registers and files, for tools that assemble chips."""
+"""Design or block to an IP-XACT component (IEEE 1685-2014): ports, bus interfaces, registers and files."""
 
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree as Xml

@@ -1,5 +1,6 @@
 """All that ``fiberloom generate`` writes for a design or a block, as texts by relative path."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterFile
 
 from . import __version__, constraints
 from .blocks import BlockKind, build_block
+from .c_example import example_files
 from .design import Design
 from .folder import MANIFEST
 from .fusesoc import block_core, core
@@ -15,6 +17,7 @@ from .instance import INSTANCE, instance
 from .ipxact import component
 from .lint import WAIVERS
 from .pages import pages
+from .ports import Port
 from .readme import README, block_readme, design_readme
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
@@ -26,6 +29,8 @@ __all__ = ["RTL_FOLDER", "block_products", "products"]
 RTL_FOLDER = "rtl"
 SDC = "constraints/accelerator.sdc"
 XDC = "constraints/accelerator.xdc"
+BLOCK_SDC = "constraints/block.sdc"
+BLOCK_XDC = "constraints/block.xdc"
 COMPONENT = "component.xml"
 LINT_WAIVERS = "lint/waivers.vlt"
 
@@ -88,7 +93,9 @@ def products(
     texts |= _integration(verilog, "accelerator", design.description, sources, _generated(origin), SDC)
     cells = synthesise(design, area, progress) if area is not None else None
     texts |= pages(verilog, origin=_generated(origin), area=cells)
-    texts |= {} if smoke is None else smoke_files(design, smoke, verilog, origin=_generated(origin))
+    if smoke is not None:
+        texts |= smoke_files(design, smoke, verilog, origin=_generated(origin))
+        texts |= example_files(smoke, origin=_generated(origin))
     return texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
 
 
@@ -98,8 +105,11 @@ def block_products(
     area: str | None = None,
     progress: Progress | None = None,
     name: str | None = None,
+    design: Design | None = None,
 ) -> tuple[str, dict[str, str]]:
     """The name of the top module, and relative path to text, of a block alone; ``name`` as for :func:`products`.
+
+    ``design``: whose clock the block has; without it there are no constraints.
 
     Raises DesignError where the parameters do not go together, ToolError when Yosys is missing.
     """
@@ -113,17 +123,33 @@ def block_products(
     texts[f"{kind.name}.core"] = block_core(
         kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
     )
-    texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), None)
-    texts[README] = block_readme(kind.name, kind.summary, _generated(origin), verilog.top)
+    pins = _pins(verilog)
+    clocked = design is not None and any(port.name == constraints.BLOCK_CLOCK for port in pins)
+    if design is not None and clocked:
+        inputs, outputs = ([port.name for port in pins if port.is_input == way] for way in (True, False))
+        clock = constraints.BLOCK_CLOCK
+        texts[BLOCK_SDC] = constraints.sdc(design, top=verilog.top, inputs=inputs, outputs=outputs, clock=clock)
+        texts[BLOCK_XDC] = constraints.xdc(design, top=verilog.top, clock=clock)
+    sdc = BLOCK_SDC if clocked else None
+    texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), sdc)
+    texts[README] = block_readme(kind.name, kind.summary, _generated(origin), verilog.top, clocked)
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
+
+
+def _pins(verilog: Verilog) -> list[Port]:
+    """All ports of the top module: clock and reset of a block are not members of its signature."""
+    ports = next(module for module in verilog.modules if module.verilog == verilog.top).ports
+    text = verilog.files[f"{verilog.top}.sv"]
+    implied = [name for name in (constraints.BLOCK_CLOCK, "rst") if re.search(rf"(?m)^ *input +logic +{name}\b", text)]
+    return [*(Port(name=name, width=1, is_input=True, member=name) for name in implied), *ports]
 
 
 def _integration(
     verilog: Verilog, library: str, description: str, sources: Sequence[str], origin: str, sdc: str | None
 ) -> dict[str, str]:
     """What puts the hardware into somebody's design: an instance to copy, and a component for tools that assemble chips."""
-    ports = next(module for module in verilog.modules if module.verilog == verilog.top).ports
+    ports = _pins(verilog)
     files = {"systemVerilogSource": sources} | ({"SDC": [sdc]} if sdc else {})
     registers = library == "accelerator"
     return {

@@ -28,6 +28,16 @@ _TOOLS = f"""\
 SPDX-License-Identifier: MIT
 """
 
+_INTEGRATION = """\
+`docs/instance.sv` is an instance of the top to copy, `component.xml` an IP-XACT component (IEEE 1685-2014) of its ports{more}.
+"""
+
+_EXAMPLE = """
+`sw/fiberloom_example.c` drives the hardware in C: it fills memory, configures, starts, waits and compares every word of one small
+product. It asks the system for six functions (`sw/fiberloom_example.h`); `-DFIBERLOOM_MAIN` makes a program for Linux of it.
+`fiberloom generate --smoke driver` compiles it and runs it against the compiled simulation.
+"""
+
 _DRIVE = """\
 ## Driving it
 
@@ -81,6 +91,7 @@ def design_readme(
             _ASYNCHRONOUS if asynchronous_reset else _SYNCHRONOUS,
             *([run] if run else []),
             "",
+            _INTEGRATION.format(more=", buses, registers and files") + (_EXAMPLE if bench else ""),
             _PORTS,
             _DRIVE.format(line=line_bytes) + table,
             _TOOLS.format(top=top, icarus=icarus),
@@ -88,8 +99,8 @@ def design_readme(
     )
 
 
-def block_readme(name: str, summary: str, origin: str, top: str) -> str:
-    """Of a block alone."""
+def block_readme(name: str, summary: str, origin: str, top: str, constrained: bool) -> str:
+    """Of a block alone. ``constrained``: there are constraints."""
     icarus = "Use Verilator, a newer Icarus, or a netlist by Yosys."
     return "\n".join(
         [
@@ -100,7 +111,13 @@ def block_readme(name: str, summary: str, origin: str, top: str) -> str:
             origin,
             "",
             f"The top is `{top}` (`rtl/{top}.sv`); `docs/blocks/index.md` has a page for each module.",
+            *(
+                ["`constraints/` has the design's clock for it, as for synthesis out of context."]
+                if constrained
+                else []
+            ),
             "",
+            _INTEGRATION.format(more=" and files"),
             _PORTS,
             _TOOLS.format(top=top, icarus=icarus),
         ]

@@ -106,6 +106,7 @@ TOOLS = {
         "pip install 'fiberloom[pruned]'",
         lambda: all(find_spec(name) is not None for name in ("ml_dtypes", "onnx", "safetensors")),
     ),
+    "ipyxact": Tool("ipyxact", "make setup", lambda: find_spec("ipyxact") is not None),
     "sparse": Tool("pydata/sparse", "make setup", lambda: find_spec("sparse") is not None),
 }
 

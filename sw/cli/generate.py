@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 HELP = "help"
+# The C driver of the folder against the compiled simulation.
+DRIVER = "driver"
 
 
 def generate(
@@ -44,7 +46,10 @@ def generate(
     out: options.Out = None,
     lint: Annotated[bool, typer.Option("--lint", help="Check the Verilog with Verilator's -Wall.")] = False,
     smoke: Annotated[
-        str | None, typer.Option("--smoke", metavar="icarus|verilator", help="Run the smoke bench of the folder.")
+        str | None,
+        typer.Option(
+            "--smoke", metavar="icarus|verilator|driver", help="Run the smoke bench of the folder, or its C driver."
+        ),
     ] = None,
     seed: options.UnusedSeed = 0,
 ) -> Outcome:
@@ -104,8 +109,9 @@ def _check(block: str | None, param: list[str] | None, smoke: str | None) -> Non
         raise UserError(f"--param {param[0]}: only with --block")
     if smoke is not None and block is not None:
         raise UserError(f"--smoke {smoke}: only without --block: the bench is that of the accelerator")
-    if smoke is not None and smoke not in SIMULATORS:
-        raise UserError(f"--smoke {smoke}: must be one of {', '.join(SIMULATORS)}{did_you_mean(smoke, SIMULATORS)}")
+    ways = (*SIMULATORS, DRIVER)
+    if smoke is not None and smoke not in ways:
+        raise UserError(f"--smoke {smoke}: must be one of {', '.join(ways)}{did_you_mean(smoke, ways)}")
 
 
 def _list(console: "Console", design: "Design") -> None:
@@ -173,7 +179,7 @@ def _generate(
 
         top = called or "accelerator"
         if kind is not None:
-            top, texts = block_products(kind, values, area, counted, called)
+            top, texts = block_products(kind, values, area, counted, called, design)
         else:
             texts = products(design, run, area, counted, called)
         try:
@@ -189,14 +195,9 @@ def _generate(
             complaints = check(folder, top, texts["files.f"].split())
     passed = ""
     if smoke is not None:
-        from gen.simulate import smoke as simulate
-
         with when_interrupted(complete), console.phase("smoke", f"Running the smoke bench with {smoke}"):
-            (done,) = simulate(folder, smoke)
-        said = done.stdout.strip().splitlines()
-        passed = next((line for line in said if line.startswith("PASS")), "")
-        if done.returncode or not passed:
-            complaints += said[-20:] or [f"{smoke} ended with exit code {done.returncode}"]
+            passed, failed = _smoked(folder, design, smoke)
+        complaints += failed
 
     sizes = {str(path): len(texts[name].encode()) for path, name in zip(written, texts, strict=True)}
     console.document(
@@ -223,3 +224,19 @@ def _generate(
     if lint or smoke:
         console.print("\n".join(complaints) or f"checked     {passed or 'no warnings'}")
     return Outcome(correct=not complaints)
+
+
+def _smoked(folder: Path, design: "Design", smoke: str) -> tuple[str, list[str]]:
+    """The line that says PASS, and what is wrong."""
+    if smoke == DRIVER:
+        from sw.runtime.simulation.c_driver import drive
+
+        said, code = drive(folder, design), 0
+    else:
+        from gen.simulate import smoke as simulate
+
+        (done,) = simulate(folder, smoke)
+        said, code = done.stdout.strip().splitlines(), done.returncode
+    passed = next((line for line in said if line.startswith("PASS")), "")
+    failed = bool(code) or not passed or (smoke == DRIVER and len(said) > 1)
+    return passed, (said[-20:] or [f"{smoke} ended with exit code {code}"]) if failed else []
