@@ -70,9 +70,9 @@ def component(
     _add(made, "language", "SystemVerilog")
     _add(made, "moduleName", name)
     _add(_add(made, "fileSetRef"), "localName", "rtl")
-    listed = _add(model, "ports")
+    pins = _add(model, "ports")
     for port in ports:
-        _port(listed, port)
+        _port(pins, port)
     sets = _add(_add(root, "fileSets"), "fileSet")
     _add(sets, "name", "rtl")
     for kind, paths in files.items():

@@ -21,7 +21,7 @@ from .ports import Port
 from .readme import README, block_readme, design_readme
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
-from .synth import Progress, synthesise, synthesise_block
+from .synth import Progress, Synthesis, synthesise, synthesise_block
 from .verilog import FILE_LIST, Verilog, design_digest, emit, emit_design
 
 __all__ = ["RTL_FOLDER", "block_products", "products"]
@@ -59,6 +59,7 @@ def products(
     sources = list(texts)
     top = next(module for module in verilog.modules if module.name == verilog.top)
     texts |= _lists(sources, _generated(origin))
+    cells = synthesise(design, area, progress, name) if area is not None else None
     texts |= {
         "fiberloom.core": core(
             design,
@@ -77,6 +78,7 @@ def products(
             top=verilog.top,
             bench=smoke is not None,
             asynchronous_reset=design.clock.asynchronous_reset,
+            measured=_measured(design, cells),
         ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(
@@ -91,7 +93,6 @@ def products(
         "docs/registers.rdl": system_rdl(),
     }
     texts |= _integration(verilog, "accelerator", design.description, sources, _generated(origin), SDC)
-    cells = synthesise(design, area, progress) if area is not None else None
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     if smoke is not None:
         texts |= smoke_files(design, smoke, verilog, origin=_generated(origin))
@@ -118,7 +119,9 @@ def block_products(
     verilog = emit(build_block(kind, values), origin=origin, name=name)
     texts = _common(verilog)
     sources = list(texts)
-    cells = synthesise_block(build_block(kind, values), area, origin=origin, progress=progress) if area else None
+    cells = (
+        synthesise_block(build_block(kind, values), area, origin=origin, progress=progress, name=name) if area else None
+    )
     texts |= _lists(sources, _generated(origin))
     texts[f"{kind.name}.core"] = block_core(
         kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
@@ -132,7 +135,9 @@ def block_products(
         texts[BLOCK_XDC] = constraints.xdc(design, top=verilog.top, clock=clock)
     sdc = BLOCK_SDC if clocked else None
     texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), sdc)
-    texts[README] = block_readme(kind.name, kind.summary, _generated(origin), verilog.top, clocked)
+    texts[README] = block_readme(
+        kind.name, kind.summary, _generated(origin), verilog.top, clocked, cells.summary() if cells else ""
+    )
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
 
@@ -158,6 +163,18 @@ def _integration(
             verilog.top, library=library, description=description, ports=ports, files=files, registers=registers
         ),
     }
+
+
+def _measured(design: Design, cells: Synthesis | None) -> str:
+    """What is known of clock and area."""
+    clock = design.clock
+    reached = (
+        f"reached by place and route on {clock.part}"
+        if clock.part
+        else "asked for; no place and route of this design has reached it"
+    )
+    area = cells.summary() if cells else "Area: `fiberloom generate --area TARGET` writes it here."
+    return f"Clock: {clock.mhz:g} MHz, {reached}. {area}"
 
 
 def _identity(verilog: Verilog) -> dict[str, int]:

@@ -72,8 +72,12 @@ def design_readme(
     top: str,
     bench: bool,
     asynchronous_reset: bool,
+    measured: str,
 ) -> str:
-    """Of a whole accelerator. ``parameters``: values of the identity registers. ``bench``: the smoke bench is there."""
+    """Of a whole accelerator. ``parameters``: values of the identity registers. ``bench``: the smoke bench is there.
+
+    measured: what is known of clock and area.
+    """
     rows = {"ID": f"0x{IDENTITY:08x}", "VERSION": f"0x{VERSION:08x}"} | {
         key: str(parameters[key]) for key in DESIGN_PARAMETERS
     }
@@ -91,6 +95,8 @@ def design_readme(
             _ASYNCHRONOUS if asynchronous_reset else _SYNCHRONOUS,
             *([run] if run else []),
             "",
+            measured,
+            "",
             _INTEGRATION.format(more=", buses, registers and files") + (_EXAMPLE if bench else ""),
             _PORTS,
             _DRIVE.format(line=line_bytes) + table,
@@ -99,8 +105,8 @@ def design_readme(
     )
 
 
-def block_readme(name: str, summary: str, origin: str, top: str, constrained: bool) -> str:
-    """Of a block alone. ``constrained``: there are constraints."""
+def block_readme(name: str, summary: str, origin: str, top: str, constrained: bool, measured: str) -> str:
+    """Of a block alone. ``constrained``: there are constraints. ``measured``: of area, or nothing."""
     icarus = "Use Verilator, a newer Icarus, or a netlist by Yosys."
     return "\n".join(
         [
@@ -117,6 +123,7 @@ def block_readme(name: str, summary: str, origin: str, top: str, constrained: bo
                 else []
             ),
             "",
+            *([measured, ""] if measured else []),
             _INTEGRATION.format(more=" and files"),
             _PORTS,
             _TOOLS.format(top=top, icarus=icarus),

@@ -100,7 +100,9 @@ def test_tcl_itself_reads_both_files(tmp_path):
     """Where there is one: a Tcl that knows the commands alone, and neither collections nor arithmetic."""
     interpreter = shutil.which("tclsh")
     names = ("create_clock", "set_clock_uncertainty", "set_input_delay", "set_output_delay", "get_clocks", "get_ports")
-    texts = sdc(design("333"), top="accelerator", inputs=INPUTS, outputs=OUTPUTS) + xdc(design("333"))
+    texts = sdc(design("333"), top="accelerator", inputs=INPUTS, outputs=OUTPUTS) + xdc(
+        design("333"), top="accelerator"
+    )
     assert {words[0] for words in commands(texts)} <= set(names)
     if interpreter is None:
         return

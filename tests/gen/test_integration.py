@@ -139,6 +139,18 @@ def test_the_driver_is_a_program_for_linux_too(design_folder, tmp_path):
     assert done.returncode == 2 and "ADDRESS-OF-REGISTERS ADDRESS-OF-MEMORY" in done.stderr
 
 
+def test_area_is_in_the_readme_of_a_named_block():
+    kind = block_kind("tailors")
+    values = settings(kind, ["entries=8", "width=4"], TINY)
+    _, texts = block_products(kind, values, "generic", name="mine", design=TINY)
+    found = re.search(
+        r"target generic: ([\d,]+) cells \(.*longest path within a module is (\d+) cells, in `mine_\w+`",
+        texts["README.md"],
+    )
+    assert found and int(found[1].replace(",", "")) > 100 and int(found[2]) > 1
+    assert re.search(r"(?m)^\| [\d,]+ \|", texts["docs/blocks/mine.md"]) and found[1] in texts["docs/blocks/mine.md"]
+
+
 def test_ports_of_one_bit_have_no_range():
     from gen.instance import instance
 
