@@ -19,7 +19,8 @@ def least_reads(planned: Plan[Matrix], design: Hardware) -> dict[str, int] | Non
 
     ``bytes``: with the whole buffer for B and any nonzero of it by itself, in records of the design. No plan in which each row of
     A has one turn, in this order, reads less. ``whole_rows``: one row after the other, in bus beats, with its pointers; each
-    takes lines of its own and an entry of metadata, and those stay that as many rows of A use as there are PEs.
+    takes lines of its own and an entry of metadata, and those stay that as many rows of A use as there are PEs. A tile that is
+    a range of B's rows is read as one run, whose rows share beats: it may read less.
     """
     scheme, a, b = planned.scheme, planned.a, planned.b
     cut = scheme.strips or scheme.T_j < b.columns or (scheme.T_k < a.columns and not scheme.gathers)

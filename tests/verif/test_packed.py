@@ -15,6 +15,7 @@ from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.registers import ErrorCode, field_value, pack_fields
 from sw.runtime.simulation.engine import run_rtl
+from tests.tools import long_run
 from tests.verif import test_lists, test_strips, test_windows
 from tests.verif.fault_bench import CASES, FaultBench
 from tests.verif.test_end_to_end import (
@@ -66,7 +67,7 @@ test_windows_rough = test_windows.test_slow_and_rough_memory
 PACKED = "memory.records=packed"
 
 
-@pytest.fixture(scope="module", params=["int8", "bf16", "fp32"])
+@pytest.fixture(scope="module", params=["int8", pytest.param("bf16", marks=long_run()), "fp32"])
 def design(request: pytest.FixtureRequest) -> Design:
     return load_design("tiny", [f"pe.value={request.param}", PACKED])
 
@@ -131,12 +132,13 @@ def test_every_number_of_a_byte(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "design",
     [
-        load_design("tiny", ["pe.value=int16", "axi.data_bits=256", PACKED]),
-        load_design("tiny", ["pe.value=bf16", "buffer.line_beats=4", PACKED]),
-        load_design("tiny", ["pe.value=fp32", "buffer.line_beats=2"]),
-        load_design("edge", [PACKED]),
+        pytest.param(load_design("tiny", ["pe.value=int16", "axi.data_bits=256", PACKED]), id="256 bits"),
+        pytest.param(load_design("tiny", ["pe.value=bf16", "buffer.line_beats=4", PACKED]), id="4 beats a line"),
+        pytest.param(
+            load_design("tiny", ["pe.value=fp32", "buffer.line_beats=2"]), id="2 plain beats a line", marks=long_run()
+        ),
+        pytest.param(load_design("edge", [PACKED]), id="edge", marks=long_run()),
     ],
-    ids=["256 bits", "4 beats a line", "2 plain beats a line", "edge"],
 )
 def test_wider_beats_and_more_leaves(design: Design) -> None:
     """Four lanes; and 8 PEs of 64 leaves, each of which has a beat of its own that it shares with its next request."""

@@ -12,6 +12,7 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.golden.spgemm import multiply
+from tests.tools import long_run
 from tests.verif.test_end_to_end import TILES, check, scheme
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,12 @@ TYPES = {
 }
 
 
-@pytest.fixture(scope="module", params=TYPES)
+#: Each has a simulation of its own: without long runs, one mode of integers and one of floating point. The plain modes of int8,
+#: bf16 and fp32 are those of test_packed.py.
+SHORT = ("int16_saturate", "fp32_flush")
+
+
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=[] if n in SHORT else long_run()) for n in TYPES])
 def design(request: pytest.FixtureRequest) -> Design:
     made = load_design("tiny", TYPES[request.param])
     assert made.pe.arithmetic == request.param

@@ -24,6 +24,11 @@ from tests.tools import long_run
 
 DESIGN = load_design("tiny")
 VALUE = DESIGN.pe.value
+#: Designs whose beats have twice as many values as lanes: of 16 bits, and of 32.
+NARROW = {
+    "int8": load_design("tiny", ["pe.value=int8", "converter.lane_bits=16"]),
+    "bf16": load_design("tiny", ["pe.value=bf16"]),
+}
 RECORD_VALUE = VALUE_BITS[VALUE]  # bits of the first field of a record
 ROUGH = BusTiming(read_latency=9, write_latency=5, jitter=30, stall=0.3, reorder=True, seed=7, beats_per_cycle=2.0)
 
@@ -150,10 +155,10 @@ def test_blocks_of_random_matrices(seed):
         assert run.entries == what.without_zeros().nnz
 
 
-@pytest.mark.parametrize("value", ["int8", "int16"])
+@pytest.mark.parametrize("value", NARROW)
 def test_blocks_of_narrow_values(value):
     """More values in a beat than lanes."""
-    design = load_design("tiny", [f"pe.value={value}"])
+    design = NARROW[value]
     for source, block in (("csr", (3, 5)), ("csc", (7, 1)), ("dense", (1, 4)), ("coo", (2, 2))):
         convert(tensor((33, 47), 0.2, value=value), source, "bsr", design=design, block=block)
 
@@ -252,7 +257,7 @@ def test_streams_at_the_bus_rate(source, target):
 
 def test_narrow_values_with_twice_the_lanes():
     """Values of 8 bits between all formats, and at the rate of the bus where no pass sorts."""
-    design = load_design("tiny", ["pe.value=int8", "converter.lane_bits=16"])
+    design = NARROW["int8"]
     for source in SOURCES:
         for target in MATRIX_FORMATS:
             convert(tensor((33, 47), 0.2, value="int8", zeros=0.1), source, target, design=design)
@@ -489,10 +494,12 @@ def test_mistakes_end_with_an_error(name):
     assert not others or error == "axi_read", run.error
 
 
-#: Designs with another style than the merged one above: figure 8, and in `mr` every block that uses the host.
+#: Designs with another style than the merged one above: figure 8, trees, and in `mr` every block that uses the host.
 STYLED = {
-    "b": load_design("tiny", ["converter.style=b", "converter.conversions=figure_8"]),
-    "mr": load_design("tiny", ["converter.style=mr", "converter.conversions=figure_8,dense-csr,dense-bsr,zvc-csc"]),
+    "b": load_design("tiny", ["converter.style=b", "converter.conversions=figure_8,any-csf"]),
+    "mr": load_design(
+        "tiny", ["converter.style=mr", "converter.conversions=figure_8,dense-csr,dense-bsr,zvc-csc,any-csf"]
+    ),
 }
 
 

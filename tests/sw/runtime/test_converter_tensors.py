@@ -11,7 +11,17 @@ from sw.formats.storage_format import unpack
 from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, ConverterDriver
 from sw.runtime.simulation.converter import converter_library, open_converter, run_converter
 from sw.runtime.simulation.engine import bus_timing
-from tests.sw.runtime.test_converter import DESIGN, RECORD_VALUE, ROUGH, VALUE, convert, image_of, put
+from tests.sw.runtime.test_converter import (
+    DESIGN,
+    NARROW,
+    RECORD_VALUE,
+    ROUGH,
+    STYLED,
+    VALUE,
+    convert,
+    image_of,
+    put,
+)
 from tests.sw.runtime.test_converter import mistakes as mistakes_of_matrices
 from tests.sw.runtime.test_converter import tensor as matrix
 from tests.tools import long_run
@@ -117,12 +127,11 @@ def test_streams_at_the_bus_rate(source):
     assert (run.read_bytes + run.written_bytes) / DESIGN.line_bytes / run.cycles > 0.95
 
 
-@pytest.mark.parametrize(("value", "lane_bits"), [("int8", 16), ("bf16", 32)])
-def test_narrow_values(value, lane_bits):
+@pytest.mark.parametrize("value", NARROW)
+def test_narrow_values(value):
     """Values of which a beat has twice as many as lanes."""
-    design = load_design("tiny", [f"pe.value={value}", f"converter.lane_bits={lane_bits}"])
     for source in TENSOR_SOURCES:
-        convert(tensor((9, 10, 11), 0.3, value=value, zeros=0.1), source, "csf", design=design, timing=ROUGH)
+        convert(tensor((9, 10, 11), 0.3, value=value, zeros=0.1), source, "csf", design=NARROW[value], timing=ROUGH)
 
 
 @long_run()
@@ -135,21 +144,22 @@ def test_other_value_types_and_buses(value):
             convert(tensor((13, 17, 19), density, value=value, zeros=0.1), source, "csf", design=design)
 
 
-STYLED = {
-    "b": load_design("tiny", ["converter.style=b", "converter.conversions=any-csf"]),
-    "m": load_design("tiny", ["converter.conversions=dense-csf"]),
-    "mr": load_design("tiny", ["converter.style=mr", "converter.conversions=any-csf,csr-bsr"]),
-}
+def builds_trees(design, sources=TENSOR_SOURCES):
+    for source in sources:
+        for name in ("empty", "full", "ragged", "hypersparse"):
+            for timing in (None, ROUGH):
+                convert(tensor(*SHAPES[name]), source, "csf", design=design, timing=timing)
 
 
 @pytest.mark.parametrize("style", STYLED)
 def test_every_style_has_trees(style):
-    """Cores of their own, one of a single conversion, and one with the dividers of a host."""
-    sources = ("dense",) if style == "m" else TENSOR_SOURCES
-    for source in sources:
-        for name in ("empty", "full", "ragged", "hypersparse"):
-            for timing in (None, ROUGH):
-                convert(tensor(*SHAPES[name]), source, "csf", design=STYLED[style], timing=timing)
+    """Cores of their own, and one with the dividers of a host."""
+    builds_trees(STYLED[style])
+
+
+@long_run()
+def test_a_converter_of_a_single_conversion():
+    builds_trees(load_design("tiny", ["converter.conversions=dense-csf"]), ("dense",))
 
 
 WIDTHS = (3, 4, 5)  # of the coordinates of a tensor of 8 x 9 x 17
