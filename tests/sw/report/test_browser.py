@@ -4,6 +4,7 @@ Pictures of all go to the folder that FIBERLOOM_PICTURES names.
 """
 
 import itertools
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -14,8 +15,6 @@ import pytest
 from sw.cli.app import main
 from tests.browser import SCREENS, Tab, browser
 from tests.tools import needs_tool
-
-pytestmark = needs_tool("chromium")
 
 TINY = ("--config", "tiny", "--quiet")
 PAGES = {
@@ -55,6 +54,7 @@ def tab() -> Iterator[Tab]:
         yield shown.tab()
 
 
+@needs_tool("chromium")
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_on_a_screen(tab, pages, name, screen):
@@ -143,3 +143,24 @@ def check_readers(tab: Tab) -> None:
     shown = tab.evaluate("[...document.querySelectorAll('svg')].filter(one => one.getClientRects().length).length")
     assert len(names) == shown and all(re.search(r"\d", name) for name in names), names
     assert tab.evaluate("[...document.querySelectorAll('th')].every(head => head.scope)")
+
+
+def test_the_run_behind_the_page_was_watched_whole(pages):
+    """What monitors noted on the way adds up to what the hardware's own counters and the bus say at the end."""
+    record = json.loads((pages["run"].parent / "result.json").read_text())
+    counters, seen, cycles = record["counters"], record["activity"], record["cycles"]
+    assert sum(record["pe_busy"]) == counters["pe_busy"] and len(record["pe_busy"]) == 2
+    count = -(-cycles // seen["interval"])
+    lengths = [min(seen["interval"], cycles - n * seen["interval"]) for n in range(count)]
+    assert 64 <= count <= 129 and all(len(shares) == count for shares in seen["units"].values())
+
+    def whole(unit: str) -> float:
+        return sum(share * length for share, length in zip(seen["units"][unit], lengths, strict=True))
+
+    beats = {way: sum(counters[name] for name in counters if name.startswith(f"{way}_")) for way in ("read", "write")}
+    for unit, expected in {
+        "DRAM reads": beats["read"], "DRAM writes": beats["write"], "PEs": counters["pe_busy"] / 2,
+        "rows of C": counters["phase_compute"], "waits for a PE": counters["stall_dispatch"],
+    }.items():  # fmt: skip
+        # Shares have four digits.
+        assert whole(unit) == pytest.approx(expected, abs=1e-4 * cycles), unit
