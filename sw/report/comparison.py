@@ -214,7 +214,7 @@ def plot(records: list[dict[str, Any]]) -> str:
     """Cycles of each tiling as an SVG file of its own."""
     chart = _cycle_chart(records)
     head, rest = chart.split(">", 1)
-    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}</style>{rest}\n'
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}.chart {{ background: var(--page); }}</style>{rest}\n'
 
 
 def clock_text(clock: dict[str, Any]) -> str:

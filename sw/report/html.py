@@ -198,7 +198,7 @@ def _roofline_chart(record: dict[str, Any]) -> str | None:
 
 def _timeline_chart(record: dict[str, Any]) -> str | None:
     seen = record["activity"]
-    return None if seen is None else both(partial(timeline, seen["units"], seen["interval"], record["cycles"]))
+    return None if seen is None else both(partial(timeline, seen["units"], seen["interval"], seen["cycles"]))
 
 
 def _load_chart(record: dict[str, Any]) -> str | None:

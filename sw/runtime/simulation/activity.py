@@ -35,7 +35,7 @@ def activity_of(seen: Activity, pes: int) -> dict[str, Any] | None:
         width = pes if monitor == "pe_busy" else 1
         steps = zip([0, *counts], counts, [0, *ends], ends, strict=False)
         shares[unit] = [round((b - a) / (width * (end - begin)), DIGITS) for a, b, begin, end in steps if end > begin]
-    return {"interval": seen.interval, "units": shares}
+    return {"interval": seen.interval, "cycles": ends[-1], "units": shares}
 
 
 def busy_of(seen: Activity, pes: int) -> list[int]:

@@ -56,7 +56,9 @@ def test_activity_is_shares_of_intervals():
     zeros = dict.fromkeys(names, [0, 0, 0])
     counts = zeros | {"cycles": [16, 32, 40], "pe_busy": [16, 48, 64], "beats_read": [4, 4, 8]}
     seen = Activity(interval=16, counts=counts | {"pe0": [0, 0, 24], "pe1": [0, 0, 40]})
-    units = activity_of(seen, 2)["units"]
+    found = activity_of(seen, 2)
+    units = found["units"]
+    assert (found["interval"], found["cycles"]) == (16, 40)
     assert units["PEs"] == [0.5, 1.0, 1.0] and units["DRAM reads"] == [0.25, 0.0, 0.5]
     assert busy_of(seen, 2) == [24, 40]
     assert activity_of(Activity(interval=16, counts=zeros | {"cycles": [0]}), 2) is None
