@@ -31,8 +31,9 @@ class EngineResult:
         ``capacity`` is overbooked.
     seconds: wall time by phase: ``generate``, ``build``, ``image``, ``simulate``.
     adjustments: dynamic-tuning changes of the tile shape, ``{"tile": n, "T_i": .., "T_j": .., "T_k": ..}`` each.
-    activity: how units went on over the run, ``{"interval": .., "cycles": .., "units": {name: [share, ...]}}``: the share of each interval
-        in which the unit worked or waited, the last interval ends with the run. None where the engine does not see it.
+    activity: how units went on over the run, ``{"interval": .., "cycles": .., "units": {name: [share, ...]}}``: the share
+        of each interval in which the unit worked or waited; the last interval ends with the run. None where the engine does not
+        see it.
     pe_busy: cycles in which each PE had a job; None where the engine does not see it.
     observed: what the simulation around the hardware counted itself (``verif.counters``); no part of the record.
     error: ``None``, or the hardware's error as one line (name and detail); the result is then not to be trusted.
