@@ -49,7 +49,8 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _texts(numbers: Sequence[float]) -> list[str]:
     """The numbers as short as they are different."""
-    texts = [short(number) for number in numbers]
+    # A number below ten may have decimals.
+    texts = [short(number) if number >= 10 else f"{number:.3g}" for number in numbers]
     return texts if len(set(texts)) == len(texts) else [f"{number:,.10g}" for number in numbers]
 
 
