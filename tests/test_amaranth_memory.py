@@ -1,8 +1,10 @@
 """What tests make Amaranth remember is what it works out."""
 
 import pytest
-from amaranth.hdl import Cat, Mux, Signal, signed
+from amaranth.back import rtlil
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.hdl._ast import Operator
+from amaranth.hdl._nir import CombinationalCycle
 from amaranth.sim import _pyrtl
 
 from tests.amaranth_memory import remember
@@ -39,3 +41,21 @@ def test_to_remember_twice_is_to_remember_once():
     before = Operator.shape, _pyrtl.compile
     remember()
     assert (Operator.shape, _pyrtl.compile) == before
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 3000])
+@pytest.mark.parametrize("bit", [0, 3])
+def test_a_cycle_is_found_and_told_by_amaranth(length, bit):
+    """Of one signal or of a chain as long as a carry; and none where the chain ends at an input."""
+    chain = [Signal(4, name=f"s{n}") for n in range(length)]
+    begin = Signal(4)
+    for source in (begin, chain[-1]):
+        m = Module()
+        m.d.comb += chain[0].eq(begin)
+        m.d.comb += chain[0][bit].eq(source[bit])
+        m.d.comb += [after.eq(before) for before, after in zip(chain, chain[1:], strict=False)]
+        if source is begin:
+            rtlil.convert(m, ports=[begin, chain[-1]])
+        elif length < 500:
+            with pytest.raises(CombinationalCycle, match=rf"signal s0 bit {bit}"):
+                rtlil.convert(m, ports=[begin, chain[-1]])

@@ -24,6 +24,7 @@ from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
 from tests.forced import forced
+from tests.verif.test_end_to_end import WITHOUT_TUNING
 from verif.counters import check_counters
 
 pytestmark = pytest.mark.slow
@@ -125,12 +126,13 @@ def test_whole_sides_and_bands(design: Design, order: str) -> None:
 
 
 def test_off_means_off(design: Design) -> None:
-    """With tuning off the machine takes the cycles of one that has no hardware for it."""
+    """With tuning off the machine takes the cycles of one that has no hardware for it, however that is reset."""
     a, b = random_operand(45, 120, 0.1, 8), uneven(9)
-    without = load_design("tiny", ["pe.value=fp32", "tuning.dynamic=false"])
     for order in ("jki", "kij"):
         forced = scheme(design, order, (20, 24, 32), b_lines=200, tuning=False)
-        one, other = (run_rtl(each, plan(forced, a, b, each), max_cycles=5_000_000) for each in (design, without))
+        one, other = (
+            run_rtl(each, plan(forced, a, b, each), max_cycles=5_000_000) for each in (design, WITHOUT_TUNING)
+        )
         one.counters.pop("tuning_adjustments")
         other.counters.pop("tuning_adjustments")
         assert one.counters == other.counters and one.dram_bytes == other.dram_bytes
@@ -138,8 +140,8 @@ def test_off_means_off(design: Design) -> None:
 
 def test_hardware_without_tuning_refuses_it(design: Design) -> None:
     a, b = random_operand(45, 120, 0.1, 8), uneven(9)
-    without = load_design("tiny", ["pe.value=fp32", "tuning.dynamic=false"])
-    found = run_rtl(without, plan(scheme(design, "jki", (45, 24, 32), b_lines=200), a, b, without), max_cycles=100_000)
+    forced = scheme(design, "jki", (45, 24, 32), b_lines=200)
+    found = run_rtl(WITHOUT_TUNING, plan(forced, a, b, WITHOUT_TUNING), max_cycles=100_000)
     assert found.error is not None and "bad_mode" in found.error
 
 
