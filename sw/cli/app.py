@@ -40,8 +40,6 @@ COMMANDS = {
 }
 # The variable in which a shell says how it wants completions; typer's, after the program's name.
 COMPLETION = "_FIBERLOOM_COMPLETE"
-# What options of numbers take, by the first word of the kind of their error.
-NUMBERS = {"int": "a whole number", "float": "a number"}
 BAD_INPUT = 2
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
@@ -201,6 +199,8 @@ def _failed(error: Exception) -> int:
     if not isinstance(code, int):
         traceback.print_exc()
         return INTERNAL_ERROR
+    from .failures import no_number
+
     # Option parsing raises its own kind, with the message in a method.
     render = getattr(error, "format_message", None)
     text = render() if callable(render) else str(error)
@@ -208,21 +208,10 @@ def _failed(error: Exception) -> int:
         from gen.design import did_you_mean
 
         text = f"No such option: {option}{did_you_mean(option, near)}"
-    text = _no_number(error) or text
+    text = no_number(error) or text
     if not text.strip():
         return code
     return _complain(text, code)
-
-
-def _no_number(error: Exception) -> str | None:
-    """What is said of an option whose value is no number; None of other errors."""
-    errors = getattr(error.__cause__, "errors", None)
-    option = getattr(getattr(error, "param", None), "opts", None)
-    if not callable(errors) or not option:
-        return None
-    found = errors()[0]
-    kind = NUMBERS.get(found["type"].partition("_")[0])
-    return None if kind is None else f"{option[0]} {found['input']}: must be {kind}"
 
 
 def _complain(text: str, code: int) -> int:
