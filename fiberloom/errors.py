@@ -27,9 +27,7 @@ def in_one_line() -> Iterator[None]:
             raise KeyboardInterrupt from None
         if code not in (BAD_INPUT, MISSING_TOOL):
             raise
-        from sw.cli.failures import no_number
-
         # Option parsing has its message in a method.
         render = getattr(error, "format_message", None)
-        text = " ".join((no_number(error) or (render() if callable(render) else str(error))).split())
+        text = " ".join((render() if callable(render) else str(error)).split())
         raise (MissingToolError if code == MISSING_TOOL else InputError)(text) from None
