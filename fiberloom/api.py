@@ -58,13 +58,14 @@ def run(
     as_stored: bool = False,
     out: File | None = None,
     no_result: bool = False,
+    scipy: bool = False,
     seed: int = 0,
 ) -> Result:
     """Schedules, runs and verifies C = A x B, as ``fiberloom run`` does; B is A where it is left out.
 
     ``engine``: what computes: ``rtl`` (the compiled hardware), ``model`` or ``golden``. ``config``: the design, a shipped name or
     a file; ``set`` changes its fields, as in ``{"pe.value": "fp32"}``. Files are written to ``out`` where that is given,
-    C not with ``no_result``. Raises InputError.
+    C not with ``no_result``. ``scipy``: SciPy's product is timed as well, ``record["scipy_seconds"]``. Raises InputError.
     """
     record, made = _called(run, {"A": A, "B": B}, locals())
     return Result(record, correct=made.correct, c=made.c)
@@ -203,6 +204,7 @@ def generate(
     param: Settings = None,
     list_blocks: bool = False,
     area: str | None = None,
+    name: str | None = None,
     out: File | None = None,
     lint: bool = False,
     smoke: str | None = None,

@@ -10,8 +10,8 @@ from sw.analytic.result import record
 from sw.analytic.sparse.counts import ACTIONS
 
 from .charts import bars, both, short
-from .page import environment
-from .roofline import Port, roofline
+from .page import page
+from .roofline import Port, port_roofline
 from .scatter import KINDS
 
 __all__ = ["render"]
@@ -24,8 +24,8 @@ def render(analysis: Analysis, command: str) -> str:
     """The page. command: what made it."""
     ports = _ports(analysis)
     computes, units = analysis.sparse.computes, analysis.spec.architecture.compute
-    draw = partial(roofline, ports, float(computes.actual), float(analysis.cycles.total), units.instances)
-    return environment().get_template("analysis.html.j2").render(
+    return page(
+        "analysis.html.j2",
         record=record(analysis),
         name=analysis.spec.workload.problem.name,
         unit=units.name,
@@ -33,7 +33,7 @@ def render(analysis: Analysis, command: str) -> str:
         energy_chart=_energy_chart(analysis),
         tensors=[(tensor.name, n % KINDS) for n, tensor in enumerate(analysis.spec.workload.problem.tensors)],
         traffic_chart=_traffic_chart(analysis),
-        roofline_chart=None if draw() is None else both(lambda width: draw(width=width) or ""),
+        roofline_chart=port_roofline(ports, float(computes.actual), float(analysis.cycles.total), units.instances),
         ports=[(port.name, n % KINDS) for n, port in enumerate(port for port in ports if port.words > 0)],
         command=command,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from sw.analytic.analysis import Analysis, analyze
 from sw.analytic.spec.load import load_spec
 from sw.report.analysis import render
-from sw.report.roofline import Port, roofline
+from sw.report.roofline import Port, port_roofline
 
 
 def page_of(name: str, *changes: str) -> tuple[Analysis, str]:
@@ -47,7 +47,7 @@ def test_a_level_that_limits_lies_on_its_roof():
     analysis, page = page_of("sparse_product", "architecture.nodes.DRAM.attributes.read_bandwidth=0.5")
     assert analysis.cycles.total > analysis.cycles.compute
     attained = analysis.sparse.computes.actual / analysis.cycles.total
-    text = next(str(each.findtext("title")) for each in pictures(page, "in a cycle of")[0].iter("circle"))
+    text = next(str(each.findtext("title")) for each in pictures(page, "in a cycle over")[0].iter("circle"))
     assert text.startswith("DRAM reads: ")
     intensity = float(text.split()[2])
     assert intensity * 0.5 == pytest.approx(attained, rel=2e-3)
@@ -56,10 +56,13 @@ def test_a_level_that_limits_lies_on_its_roof():
 def test_dots_lie_under_their_roofs():
     for name in ("sparse_product", "scnn", "dstc"):
         _, page = page_of(name)
-        for dot in pictures(page, "in a cycle of")[0].iter("circle"):
+        for dot in pictures(page, "in a cycle over")[0].iter("circle"):
             assert 90 <= float(dot.attrib["cx"]) <= 840 and 14 <= float(dot.attrib["cy"]) <= 334
 
 
 def test_nothing_to_show():
     ports = [Port(name="DRAM", words=0, bandwidth=2)]
-    assert roofline(ports, 5, 5, 1) is None and roofline([Port(name="DRAM", words=3, bandwidth=None)], 0, 5, 1) is None
+    assert (
+        port_roofline(ports, 5, 5, 1) is None
+        and port_roofline([Port(name="DRAM", words=3, bandwidth=None)], 0, 5, 1) is None
+    )
