@@ -20,7 +20,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-scaling bench-analysis papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -97,6 +97,14 @@ bench-formats: setup ## the converter between all of its formats, and the bits o
 bench-sage: setup ## MINT's table III and figures 10c, 12, 13 and 14 by the cost model of formats
 	@for part in table3 without figure10c figure12 figure13 figure14; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
 
+bench-engines: setup ## both intra-tile engines with as many MACs: cycles, bytes, MACs by cycle and LUT, and cycles by density
+	@for name in edge flex_edge; do \
+	    test -s build/area-$$name/synth.json || \
+	    $(BIN)/python -m sw synth --config $$name --target ecp5 --out build/area-$$name --quiet || exit 1; \
+	done
+	@$(BIN)/python -m benchmarks.engines pairs --areas build/area-edge build/area-flex_edge
+	@$(BIN)/python -m benchmarks.engines densities --plot docs/engines.svg
+
 bench-scaling: setup ## seconds of policies and model from 10^5 to 10^8 nonzeros
 	@$(BIN)/python benchmarks/scaling.py
 
@@ -116,6 +124,7 @@ bench-area: setup ## parts of an accelerator by their cells on an ECP5, beside H
 LIBERTY ?= /usr/share/qflow/tech/osu018/osu018_stdcells.lib
 bench-cells: setup ## area and delay of each block in standard cells, LIBERTY=FILE (Debian: qflow-tech-osu018)
 	@$(BIN)/python -m benchmarks.cells --liberty $(LIBERTY)
+	@$(BIN)/python -m benchmarks.stationary --liberty $(LIBERTY)
 
 formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
 	@$(BIN)/python -m verif.formal $(PROOFS)

@@ -113,6 +113,7 @@ def compare(
     set: Settings = None,
     value: str | None = None,
     engine: str = "model",
+    engines: bool = False,
     tiling: str | Sequence[str] | None = None,
     plugin: Files = None,
     budget: int | None = None,
@@ -129,6 +130,7 @@ def compare(
 ) -> Comparison:
     """Schedules and runs C = A x B under every tiling but ``optimal``, or those in ``tiling``, as ``fiberloom compare`` does.
 
+    ``engines``: on both intra-tile engines; rows are named TILING-DATAFLOW, and ``auto`` runs where ``tiling`` is left out.
     A tiling that fails is a warning, and one of ``failures``. Files are written to ``out`` where that is given.
     Raises InputError, also where every tiling fails.
     """

@@ -21,6 +21,7 @@ __all__ = [
     "CONFIGS",
     "Design",
     "DesignError",
+    "counterpart",
     "design_names",
     "did_you_mean",
     "leaf_slots",
@@ -39,6 +40,7 @@ MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
 MINIMUM_LINES_B = 2
 MOST_SCRATCH_SLOTS = 32
+MOST_BUILT_PES = 256
 TIERS = ("rtl", "model", "golden")
 # As in ``rtl.types``.
 LONG_LEAVES = 4
@@ -78,7 +80,7 @@ class Pe(_Section):
     """
 
     dataflow: Annotated[str, choice(*DATAFLOWS)]
-    count: Annotated[int, integer(1, 256)]
+    count: Annotated[int, integer(1, 16384)]
     merge_radix: Annotated[int, power_of_two(2, 256)]
     value: Annotated[str, choice("int8", "int16", "int32", "bf16", "fp32")]
     leaf_lines: Annotated[int, power_of_two(1, 64)]
@@ -322,6 +324,33 @@ class Design(_Section):
         if "rtl" in self.tiers and self.pe.dataflow not in BUILT:
             allowed = f"one of {', '.join(map(repr, BUILT))} where tiers has 'rtl': the others have no hardware"
             yield "pe.dataflow", self.pe.dataflow, allowed
+        if "rtl" in self.tiers and self.pe.count > MOST_BUILT_PES:
+            yield "pe.count", self.pe.count, f"at most {MOST_BUILT_PES} where tiers has 'rtl'"
+
+
+def counterpart(design: Design) -> Design:
+    """The design with the other of the two engines that have hardware, and as many MACs: all else is the same.
+
+    Weight-stationary PEs have one MAC each there, since A comes a nonzero a cycle. Raises DesignError where a field of
+    ``design`` excludes that engine.
+    """
+    content = design.model_dump()
+    pe = content["pe"]
+    if design.pe.dataflow == GUSTAVSON:
+        pe |= {"dataflow": WEIGHT_STATIONARY, "vector": 1}
+        content["tuning"]["dynamic"] = False
+    elif design.pe.dataflow == WEIGHT_STATIONARY:
+        pe |= {"dataflow": GUSTAVSON, "count": design.pe.count * design.pe.vector}
+        pe |= {name: Pe.model_fields[name].default for name in STATIONARY_FIELDS}
+    else:
+        raise DesignError(f"pe.dataflow = {design.pe.dataflow!r}: must be one of {', '.join(map(repr, BUILT))}")
+    content["name"] = f"{design.name}_{pe['dataflow']}"
+    content["description"] = f"{design.name} with pe.dataflow = {pe['dataflow']} and as many MACs"
+    content["clock"]["part"] = ""
+    try:
+        return Design.model_validate(content)
+    except ValidationError as error:
+        raise DesignError(_in_one_line(list(_complaints(error)), _Read(content), content["name"], {})) from None
 
 
 def design_names() -> list[str]:

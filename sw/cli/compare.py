@@ -1,7 +1,10 @@
 """``fiberloom compare``: every tiling on one operand pair, on one machine, scheduling counted."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from . import options
 from .printed import Outcome, printed
@@ -27,6 +30,9 @@ def compare(
     changes: options.Set = None,
     value: options.Value = None,
     engine: options.Engine = "model",
+    engines: Annotated[
+        bool, typer.Option("--engines", help="Both intra-tile engines, with as many MACs; --tiling auto unless named.")
+    ] = False,
     tiling: options.Tilings = None,
     plugin: options.Plugin = None,
     budget: options.Budget = None,
@@ -47,7 +53,8 @@ def compare(
     that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json and each scheme to --out
     (out/NAME-OF-A-tilings by default, with -ENGINE behind it for another than the model; with --json only when --out is
     given). A tiling that fails is one line and stops nothing; exit code 2 when all of them failed. An interrupt keeps what
-    was finished.
+    was finished. With --engines each tiling runs on --config and on the same design with the other intra-tile engine and as
+    many MACs; rows are named TILING-DATAFLOW.
     """
     from sw.operands import UserError
     from sw.runtime.comparison import compared
@@ -58,12 +65,19 @@ def compare(
     from .pipeline import interruptible, load_design, repeat_command, require_tier
     from .reasons import Interrupted
 
-    tilings = parse_tilings(tiling, budget=budget)
+    tilings = parse_tilings(tiling or (["auto"] if engines else None), budget=budget)
     check_budget(budget, tilings)
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     design = load_design(config, formats.settings(changes or []), value)
-    require_tier(engine, design)
-    formats.require_built(engine, design)
+    designs = [design, _other(design)] if engines else [design]
+    for one in designs:
+        require_tier(engine, one)
+        formats.require_built(engine, one)
+    runs = [
+        (replace(each, name=f"{each.name}-{one.pe.dataflow}") if engines else each, one)
+        for each in tilings
+        for one in designs
+    ]
     with console.phase("load", "Reading operands"):
         bench = interruptible(
             lambda: Bench(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
@@ -77,14 +91,14 @@ def compare(
     failures: dict[str, str] = {}
     stopped = False
     try:
-        _run(console, bench, design, tilings, engine, formats, seed, most_tiles, found, failures)
+        _run(console, bench, runs, engine, formats, seed, most_tiles, found, failures)
     except KeyboardInterrupt:
         stopped = True
     records = compared([record for record, _ in found])
     if folder is not None and records:
         _write(folder, records, [scheme for _, scheme in found], failures, repeat_command(console.words))
     if stopped:
-        raise Interrupted(_kept(tilings, records, failures, folder))
+        raise Interrupted(_kept(runs, records, failures, folder, resumable=not engines))
     if not records:
         raise UserError(f"no tiling could be run: {_by_reason(failures)}")
     console.document(records)
@@ -95,6 +109,17 @@ def compare(
 command = printed(compare)
 
 
+def _other(design: "Design") -> "Design":
+    """The design with the other engine. Raises UserError."""
+    from gen.design import DesignError, counterpart
+    from sw.operands import UserError
+
+    try:
+        return counterpart(design)
+    except DesignError as error:
+        raise UserError(f"--engines: {error}") from None
+
+
 def _by_reason(failures: dict[str, str]) -> str:
     """Each reason once, after the tilings that did not run because of it."""
     names: dict[str, list[str]] = {}
@@ -103,20 +128,28 @@ def _by_reason(failures: dict[str, str]) -> str:
     return "; ".join(f"{', '.join(failed)}: {why}" for why, failed in names.items())
 
 
-def _kept(tilings: "list[Tiling]", records: list[dict[str, Any]], failures: dict[str, str], folder: Path | None) -> str:
-    """What an interrupt keeps, and how to go on."""
-    left = [tiling.name for tiling in tilings if tiling.name not in {r["tiling"] for r in records} | set(failures)]
+def _kept(
+    runs: "list[tuple[Tiling, Design]]",
+    records: list[dict[str, Any]],
+    failures: dict[str, str],
+    folder: Path | None,
+    *,
+    resumable: bool,
+) -> str:
+    """What an interrupt keeps, and how to go on. ``resumable``: names of runs are those of tilings."""
+    left = [tiling.name for tiling, _ in runs if tiling.name not in {r["tiling"] for r in records} | set(failures)]
     if folder is None or not records:
         return "nothing is kept; the same command starts anew"
-    rest = f"--tiling {','.join(left)} with another --out runs the others" if left else "all were finished"
-    return f"{len(records)} of {len(tilings)} tilings are kept in {folder}; {rest}, the same command runs all anew"
+    rest = "all were finished" if not left else f"{', '.join(left)} did not run"
+    if left and resumable:
+        rest = f"--tiling {','.join(left)} with another --out runs the others"
+    return f"{len(records)} of {len(runs)} tilings are kept in {folder}; {rest}, the same command runs all anew"
 
 
 def _run(
     console: "Console",
     bench: "Bench",
-    design: "Design",
-    tilings: "list[Tiling]",
+    runs: "list[tuple[Tiling, Design]]",
     engine: str,
     formats: "MemoryFormats",
     seed: int,
@@ -130,10 +163,10 @@ def _run(
     from .reasons import reason
 
     with console.phase("tilings", "Running tilings") as progress:
-        for number, tiling in enumerate(tilings):
+        for number, (tiling, design) in enumerate(runs):
 
             def at(share: float | None, note: str, number: int = number) -> None:
-                progress((number + (share or 0.0)) / len(tilings), f"{number} of {len(tilings)}, {note}")
+                progress((number + (share or 0.0)) / len(runs), f"{number} of {len(runs)}, {note}")
 
             try:
                 done = evaluate(
@@ -174,9 +207,8 @@ def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | N
         f"C = A x B   {a['name']} ({a['rows']:,} x {a['cols']:,}, {a['nnz']:,} nonzeros) x "
         f"{b['name']} ({b['rows']:,} x {b['cols']:,}, {b['nnz']:,} nonzeros), {first['macs']:,} effectual MACs"
     )
-    console.print(
-        f"design      {first['design']['name']}, engine {first['engine']}, seconds at {clock_text(first['design']['clock'])}"
-    )
+    designs = ", ".join(dict.fromkeys(record["design"]["name"] for record in records))
+    console.print(f"design      {designs}, engine {first['engine']}, seconds at {clock_text(first['design']['clock'])}")
     kept = ", ".join(
         f"{tensor} {found['format']} ({found['bits']:,} bits)" for tensor, found in first["memory_formats"].items()
     )

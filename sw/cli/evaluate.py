@@ -154,7 +154,7 @@ class Bench:
         if key not in self._products:
             _, a, b = self.stored(design.pe.value, formats)
             product, _ = golden_product(design, scheme, a, b)
-            self._products[key] = product, verify(a, b, product, None)
+            self._products[key] = product, verify(a, b, product, None, self.operands["B"].unfolded)
         return self._products[key]
 
 
@@ -230,7 +230,8 @@ def evaluate(
             seconds["verify"] = clock.lap()
             result = conversions.around(lambda: run_engine(tier, design, planned, progress), progress)
             result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
-        checks = interruptible(verify, a, b, product, result if tier == "rtl" else None) + conversions.checks
+        checks = interruptible(verify, a, b, product, result if tier == "rtl" else None, operands["B"].unfolded)
+        checks += conversions.checks
     result, _ = conversions.added(result, None)
     seconds["verify"] = seconds.get("verify", 0.0) + clock.lap()
     seconds["compile"] = clock.compiling

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sw.formats.csr import Csr
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
+    from sw.operands.window import Unfolded
     from sw.plan.plan import Matrix, Plan
     from sw.scheme.errors import SchemeError
     from sw.scheme.scheme import Scheme
@@ -437,15 +438,28 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
     ]
 
 
-def verify(a: "Csr", b: "Csr", product: "Product", result: EngineResult | None) -> "list[Check]":
-    """Golden against SciPy, form of the result, and the engine's values against the golden ones."""
+def verify(
+    a: "Csr", b: "Csr", product: "Product", result: EngineResult | None, unfolded: "Unfolded | None" = None
+) -> "list[Check]":
+    """Golden against SciPy, form of the result, and the engine's values against the golden ones.
+
+    ``unfolded``: images that B was made of; the golden product is compared with a direct convolution of them, too.
+    """
     from sw.golden.compare import check_against_scipy, check_canonical, compare_bits
+    from sw.golden.convolution import direct_convolution
+    from sw.operands.operand import to_csr
 
     checks = []
     if result is not None and result.c is not None:
         checks.append(compare_bits(product.structural, result.c))
     checks.append(check_against_scipy(a, b, product.structural, value=product.value))
     checks.append(check_canonical(product.canonical))
+    if unfolded is not None:
+        window = unfolded.window
+        images = to_csr(Operand(name="images", source="images", matrix=unfolded.images), a.value)
+        multiply = direct_convolution(window.image, window.kernel, window.stride, window.padding, window.dilation)
+        name = "golden against direct convolution"
+        checks.append(check_against_scipy(a, images, product.structural, name, product.value, multiply))
     return checks
 
 

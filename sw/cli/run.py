@@ -124,7 +124,7 @@ def run(
         conversions.require_sizes(product.structural)
     result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
     with console.phase("verify", "Checking every value"):
-        checks = interruptible(verify, a, b, product, result) + conversions.checks
+        checks = interruptible(verify, a, b, product, result, operands["B"].unfolded) + conversions.checks
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
         least = interruptible(least_reads, planned, design)

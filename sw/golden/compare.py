@@ -1,5 +1,6 @@
 """Comparing results: the hardware against the golden model bit for bit, the golden model against SciPy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +102,20 @@ def check_canonical(matrix: Csr, name: str = "canonical form") -> Check:
     )
 
 
-def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciPy", value: str | None = None) -> Check:
+def _product(left: sp.csr_array, right: sp.csr_array) -> sp.csr_array:
+    product = left @ right
+    product.sort_indices()
+    return product
+
+
+def check_against_scipy(
+    a: Csr,
+    b: Csr,
+    c: Csr,
+    name: str = "golden against SciPy",
+    value: str | None = None,
+    multiply: Callable[[sp.csr_array, sp.csr_array], sp.csr_array] = _product,
+) -> Check:
     """The structural product ``c`` against SciPy's own multiplication of the same values.
 
     Integers: equal modulo 2**32 (``int8``: 2**8 and so on). Saturated ones: equal where the sum of magnitudes stays in
@@ -111,7 +125,8 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
     smallest normal number. Entries whose terms are not finite, or whose sum may leave the range of the type, need only
     exist.
 
-    ``value``: of ``arithmetic.VALUES``; by default that of ``c`` with neither saturation nor flushing.
+    ``value``: of ``arithmetic.VALUES``; by default that of ``c`` with neither saturation nor flushing. ``multiply``: what
+    makes C of A and B in SciPy, with sorted rows.
     """
     mode = mode_of(value or c.value)
 
@@ -119,18 +134,18 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
         return Check(name=name, correct=correct, detail=detail, compared=c.nnz, worst=worst)
 
     left, right = a.to_scipy(), b.to_scipy()
-    terms = _product(_ones(left), _ones(right))
+    terms = multiply(_ones(left), _ones(right))
     if not (np.array_equal(terms.indptr, c.pointers) and np.array_equal(terms.indices, c.coordinates)):
         return outcome(False, f"structure differs: {c.nnz} elements, SciPy finds {terms.nnz}")
     if not mode.floating:
-        exact = _spread(_product(left.astype(np.int64), right.astype(np.int64)), terms)
+        exact = _spread(multiply(left.astype(np.int64), right.astype(np.int64)), terms)
         half = 1 << (mode.width - 1)
         wrapped = (exact + half) % (2 * half) - half
         unequal = wrapped != c.values
         scope = f"modulo 2^{mode.width}"
         if mode.special:
             # float64, because 64 bits overflow; it is precise enough for a bound.
-            magnitude = _spread(_product(abs(left.astype(np.float64)), abs(right.astype(np.float64))), terms)
+            magnitude = _spread(multiply(abs(left.astype(np.float64)), abs(right.astype(np.float64))), terms)
             judged = magnitude < half
             unequal &= judged
             scope = f"or saturated on the way ({c.nnz - np.count_nonzero(judged)} not judged)"
@@ -146,8 +161,8 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
             matrix.data[np.abs(matrix.data) < _SMALLEST_NORMAL] = 0
     precision, lost = _PRECISION[c.value], 2 * _SMALLEST_NORMAL if mode.special else _TINY[c.value]
     with np.errstate(all="ignore"):
-        reference = _spread(_product(left, right), terms)
-        magnitude = _spread(_product(abs(left), abs(right)), terms)
+        reference = _spread(multiply(left, right), terms)
+        magnitude = _spread(multiply(abs(left), abs(right)), terms)
         allowed = terms.data * (precision * magnitude + lost)
         ordinary = magnitude <= np.finfo(np.float32).max * np.exp(-terms.data * precision)
         share = np.where(ordinary, np.abs(c.values - reference) / allowed, 0.0)
@@ -165,12 +180,6 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
 
 def _ones(matrix: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _product(left: sp.csr_array, right: sp.csr_array) -> sp.csr_array:
-    product = left @ right
-    product.sort_indices()
-    return product
 
 
 def _spread(product: sp.csr_array, terms: sp.csr_array) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from sw.jit import njit
 from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.timing.constants import (
+    CHUNK_END_CYCLES,
     COLUMN_CYCLES,
     MEMORY_PART_CYCLES,
     NEXT_TILE_GAIN,
@@ -28,7 +29,7 @@ from sw.timing.constants import (
     STATIONARY_TILE_CYCLES,
     TILE_LATENCIES,
 )
-from sw.timing.hardware import READ_FIBERS, REGION_PARTS
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS, REGION_PARTS
 from sw.timing.record_beats import fetched_lines
 
 from .kernels import TOTALS, boundaries
@@ -97,9 +98,10 @@ class _StationaryRun(Run):
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
         before = self.clock.mark()
         load_of_b = self._load_columns(tile)
+        first, last = rows_of(tile)
+        scanned_from = self._scan_of_a(tile, at)[1][first:last].copy()
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
-        first, last = rows_of(tile)
         begin, end = at.a_begin[first:last], at.a_end[first:last]
         if tile.carry:
             end = begin
@@ -111,6 +113,13 @@ class _StationaryRun(Run):
         self.rows_of_c.leave(tile, at, partial, lengths)
         # A comes one nonzero a cycle, a row of C leaves with one; the rows of an array wait for partial sums that go round.
         on_bus = int(np.maximum(end - begin, 1).sum()) + waiting
+        if not (tile.whole_k or keeps_a or tile.carry):
+            row_ends = self.a.pointers[first + 1 : last + 1]
+            longer, alone = later_chunks(scanned_from, end, row_ends, self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
+            on_bus += CHUNK_END_CYCLES * longer + self.pace.latency * alone
+            on_bus += int(
+                ((begin - scanned_from) // self.lanes).sum()
+            )  # what tiles before have left is dropped, a line a cycle
         leaving = int(np.maximum(np.minimum(products, tile.size_j) + partial, 1).sum())
         # B comes while A's first nonzeros are on their way, which wait for all of it.
         loading += int(load_of_b * self.pace.beat)
@@ -239,6 +248,31 @@ def row_products(
             k = a_coordinates[position]
             found[row] += b_end[k] - b_begin[k]
     return found
+
+
+@njit(cache=True)
+def later_chunks(
+    begin: NDArray[Any], end: NDArray[Any], row_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
+) -> tuple[int, int]:
+    """How rows are scanned from ``begin`` for segments up to ``end``: rows of several chunks, and chunks that hold up all others.
+
+    The latter are third and later ones that do not reach the end of their row: none of another row is asked for until it is known
+    whether theirs goes on (``rtl.accessor.next_chunks``).
+    """
+    longer, alone = 0, 0
+    for row in range(len(begin)):
+        if begin[row] == row_end[row]:
+            continue
+        stop = -(-row_end[row] // lanes)
+        shows = end[row] // lanes if end[row] < row_end[row] else stop - 1  # the line that shows the segment's end
+        to = min((begin[row] // lanes // first_chunk + 1) * first_chunk, stop)
+        longer += to <= shows
+        chunks = 1
+        while to <= shows:
+            to = min((to // next_chunk + 1) * next_chunk, stop)
+            chunks += 1
+            alone += chunks > 2 and to < stop
+    return longer, alone
 
 
 @njit(cache=True)

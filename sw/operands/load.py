@@ -1,5 +1,6 @@
 """From what a user types to an operand."""
 
+from functools import partial
 from pathlib import Path
 
 from gen.design import did_you_mean
@@ -12,6 +13,7 @@ from .errors import OperandError
 from .examples import read_pyamg
 from .files import require_file
 from .generators import GENERATORS, generate
+from .im2col import IM2COL, read_im2col
 from .matrix_market import read_matrix_market
 from .networks import NETWORKS, read_weight, split_weight, weight_operand_name
 from .operand import Operand
@@ -22,8 +24,8 @@ from .tensors import Tensor
 __all__ = ["FILES", "KINDS", "load"]
 
 FILES = (".mtx", ".mtx.gz", ".npz", ".h5", ".hdf5")
-SOURCES = ("pyamg", "suitesparse", "snap", *GENERATORS)
-_NAMES = f"pyamg:NAME, suitesparse:Group/Name, snap:NAME or a generator ({', '.join(GENERATORS)})"
+SOURCES = ("pyamg", "suitesparse", "snap", IM2COL, *GENERATORS)
+_NAMES = f"pyamg:NAME, suitesparse:Group/Name, snap:NAME a generator ({', '.join(GENERATORS)}) or im2col:...:OPERAND"
 _WEIGHTS = ", ".join(f"{ending}:TENSOR" for ending in NETWORKS)
 KINDS = f"{', '.join(FILES)}, {_WEIGHTS}, {STANDARD_INPUT} (standard input), {_NAMES}"
 
@@ -35,8 +37,8 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
     ----------
     spec: path of a ``.mtx``, ``.mtx.gz``, ``.npz`` or binsparse (``.h5``, ``.hdf5``) file, weights of a network as
         ``FILE.safetensors:TENSOR`` or ``FILE.onnx:TENSOR``, or ``pyamg:NAME``,
-        ``suitesparse:Group/Name`` or ``snap:NAME`` (downloaded once), a generator's name as ``rmat:10:8:seed=1``, or ``-`` for
-        one of these files on standard input.
+        ``suitesparse:Group/Name`` or ``snap:NAME`` (downloaded once), a generator's name as ``rmat:10:8:seed=1``, images
+        unfolded for a convolution (:mod:`.im2col`), or ``-`` for one of these files on standard input.
     as_stored: keep only the stored triangle of a symmetric file (to line up with results of tools that do not expand).
 
     Raises OperandError (one line naming the file, the line in it when known, the value and what is allowed), or
@@ -50,6 +52,8 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
     if separator and kind in GENERATORS:
         name = f"{kind}{argument}" if kind == "mycielskian" else spec.replace(":", "-").replace("=", "")
         return Operand(name=name, source=spec, matrix=generate(kind, argument, spec))
+    if separator and kind == IM2COL:
+        return read_im2col(argument, spec, partial(load, as_stored=as_stored))
     if separator and kind == "pyamg":
         return Operand(name=argument, source=spec, matrix=read_pyamg(argument, spec))
     if separator and kind == "suitesparse":

@@ -13,6 +13,7 @@ from sw.formats.csr import VALUE_DTYPES, Csr
 
 from .errors import OperandError
 from .memory import require_memory
+from .window import Unfolded
 
 __all__ = ["CANONICAL_NAN", "COORDINATE_LIMIT", "Operand", "canonical_csr", "to_csr", "to_design_values"]
 
@@ -31,12 +32,14 @@ class Operand:
     matrix: given in any SciPy format; held as CSR, rows sorted, duplicates summed, stored zeros kept; float64 or int64 as in the
         source.
     symmetric_expanded: the source stores one triangle and the other one was added.
+    unfolded: images of which the matrix is the form for a convolution.
     """
 
     name: str
     source: str
     matrix: sp.csr_array
     symmetric_expanded: bool = False
+    unfolded: Unfolded | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -17,7 +17,7 @@ __all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
 
 FIELDS = (
     "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
-    "dram_bytes", "energy_pJ", "conversion_cycles", "conversion_bytes",
+    "pe_utilization", "dram_bytes", "energy_pJ", "conversion_cycles", "conversion_bytes",
     "schedule_seconds", "regret", "run_seconds", "total_seconds", "total_regret",
 )  # fmt: skip
 MARK = "*"
@@ -55,8 +55,10 @@ def to_csv(records: list[dict[str, Any]]) -> str:
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
-    """Lines for a terminal, in the order of the records; cycles of conversions where tensors are kept in formats of their own."""
+    """Lines for a terminal, in the order of the records; cycles of conversions where tensors are kept in formats of their own,
+    use of PEs where they differ."""
     converts = any(record["memory_formats"] for record in records)
+    engines = len({record["design"]["pe"]["dataflow"] for record in records}) > 1
     rows = [
         (
             "tiling",
@@ -66,6 +68,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             *(["convert"] if converts else []),
             "ideal",
             "roofline",
+            *(["PE use"] if engines else []),
             "DRAM bytes",
             "energy, uJ",
             "schedule",
@@ -86,6 +89,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 *([_count(row["conversion_cycles"])] if converts else []),
                 _share(row["ideal_fraction"]),
                 _share(row["roofline_fraction"]),
+                *([_share(row["pe_utilization"])] if engines else []),
                 _count(row["dram_bytes"]),
                 "-" if row["energy_pJ"] is None else f"{row['energy_pJ'] / 1e6:,.2f}",
                 f"{row['schedule_seconds']:.3f} s",
@@ -248,4 +252,6 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         time_chart=_time_chart(records),
         tensors=TENSORS,
         formats=records[0]["memory_formats"],
+        designs=", ".join(dict.fromkeys(record["design"]["name"] for record in records)),
+        engines=len({record["design"]["pe"]["dataflow"] for record in records}) > 1,
     )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from gen import parameters
-from gen.design import CONFIGS, Design, DesignError, design_names, load_design
+from gen.design import CONFIGS, Design, DesignError, counterpart, design_names, load_design
 from rtl.types import LONG_LEAVES, long_leaf_lines
 
 ROOT = Path(__file__).parents[2]
@@ -25,14 +25,21 @@ def test_shipped_designs_are_what_the_contract_says():
         "tiny": (2, 4, 8 << 10, 4, 128, everywhere),
         "flex_tiny": (2, 4, 8 << 10, 4, 128, everywhere),
         "flex": (8, 64, 256 << 10, 16, 128, everywhere),
+        "flex_edge": (8, 64, 256 << 10, 16, 128, everywhere),
+        "sage": (2048, 64, 1 << 20, 32, 512, ("model", "golden")),
         "edge": (8, 64, 256 << 10, 16, 128, everywhere),
         "server": (32, 64, 4 << 20, 32, 512, everywhere),
         "extensor": (128, 64, 30 << 20, 64, 1024, ("model", "golden")),
     }
-    stationary = {name: load_design(name).pe for name in ("flex_tiny", "flex")}
+    stationary = {name: load_design(name).pe for name in ("flex_tiny", "flex", "flex_edge", "sage")}
     sizes = {name: (pe.dataflow, pe.vector, pe.buffer_entries, pe.acf_a) for name, pe in stationary.items()}
     kind = "weight_stationary"
-    assert sizes == {"flex_tiny": (kind, 2, 16, "csr"), "flex": (kind, 4, 128, "csr")}
+    assert sizes == {
+        "flex_tiny": (kind, 2, 16, "csr"),
+        "flex": (kind, 4, 128, "csr"),
+        "flex_edge": (kind, 1, 128, "csr"),
+        "sage": (kind, 8, 128, "csr"),
+    }
     server = load_design("server")
     assert (server.clock.mhz, server.dram.bandwidth_gbps) == (1000, 68)
 
@@ -43,6 +50,33 @@ def test_files_open_with_prose_and_are_named_as_their_design(name):
     head = text[: text.index("\n\n")].splitlines()
     assert len(head) >= 3 and all(line.startswith("#") for line in head)
     assert load_design(name).name == name
+
+
+def test_the_other_engine_has_as_many_macs():
+    """`flex_edge` is `edge` with it; what only one engine has is left out of the other's design."""
+    named = {"name", "description"}
+    edge, flex = load_design("edge"), load_design("flex")
+    assert counterpart(edge).model_dump(exclude=named) == load_design("flex_edge").model_dump(exclude=named)
+    pe = counterpart(flex).pe
+    assert (pe.dataflow, pe.count, pe.vector, pe.acf_a) == ("gustavson", 32, 4, "csr")
+    assert counterpart(load_design("flex", ["pe.acf_a=coo", "clock.part=LFE5UM5G-85F"])).clock.part == ""
+    assert counterpart(load_design("sage")).pe.count == 16_384
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("edge", ["pe.dataflow=inner", "tiers=['model']"], "pe.dataflow = 'inner': must be one of 'gustavson', "
+         "'weight_stationary'"),
+        ("edge", ["memory.records=packed"], "edge_weight_stationary: memory.records = 'packed': must be 'plain' where "
+         "pe.dataflow is weight_stationary"),
+        ("flex", ["pe.count=256"], "flex_gustavson: pe.count = 1024: must be at most 256 where tiers has 'rtl'"),
+    ],
+)  # fmt: skip
+def test_designs_without_the_other_engine(name, changes, message):
+    with pytest.raises(DesignError) as refused:
+        counterpart(load_design(name, changes))
+    assert str(refused.value) == message
 
 
 def test_derived_values():
@@ -80,10 +114,10 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
     ("changes", "message"),
     [
         (["buffer.banks=3"], "--set buffer.banks=3: must be a power of two between 1 and 64"),
-        (["pe.count=0"], "--set pe.count=0: must be an integer between 1 and 256"),
-        (["pe.count=true"], "--set pe.count=true: must be an integer between 1 and 256"),
-        (["pe.count=2.0"], "--set pe.count=2.0: must be an integer between 1 and 256"),
-        (["pe.count=many"], "--set pe.count=many: must be an integer between 1 and 256"),
+        (["pe.count=0"], "--set pe.count=0: must be an integer between 1 and 16384"),
+        (["pe.count=true"], "--set pe.count=true: must be an integer between 1 and 16384"),
+        (["pe.count=2.0"], "--set pe.count=2.0: must be an integer between 1 and 16384"),
+        (["pe.count=many"], "--set pe.count=many: must be an integer between 1 and 16384"),
         (["pe.merge_radix=512"], "--set pe.merge_radix=512: must be a power of two between 2 and 256"),
         (
             ["pe.dataflow=weight"],
@@ -148,7 +182,7 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["pe.count"], "--set pe.count: must be section.field=value"),
         (["pe.=3"], "--set pe.=3: must be section.field=value"),
         # A value is one value, whatever it looks like.
-        (["pe.count=2\nmerge_radix=8"], "--set pe.count=2\nmerge_radix=8: must be an integer between 1 and 256"),
+        (["pe.count=2\nmerge_radix=8"], "--set pe.count=2\nmerge_radix=8: must be an integer between 1 and 16384"),
     ],
 )  # fmt: skip
 def test_refused_changes(changes, message):
@@ -240,7 +274,7 @@ def test_files_that_are_no_designs(tmp_path, content, message):
 
 
 def test_names_that_are_no_designs(tmp_path):
-    names = "edge, extensor, flex, flex_tiny, server, tiny"
+    names = "edge, extensor, flex, flex_edge, flex_tiny, sage, server, tiny"
     with pytest.raises(DesignError) as refused:
         load_design("egde")
     assert str(refused.value) == (
@@ -334,12 +368,12 @@ def test_a_base_may_have_a_base_beside_it(tmp_path, monkeypatch):
     [
         ("base = 3\n", "{path}: base = 3: must be the name of a design or of a TOML file"),
         ('base = "mine.toml"\n', "{path}: base = 'mine.toml': must be another design: these files are each other's base"),
-        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, flex, flex_tiny, "
-         "server, tiny or a TOML file "
+        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, flex, flex_edge, "
+         "flex_tiny, sage, server, tiny or a TOML file "
          "(did you mean edge?)"),
         # Everything at once, the file named once.
         ('base = "edge"\nnamed = 1\n[pe]\ncount = 0\nmerge_radius = 4\n[clock]\nmhz = "fast"\n',
-         "{path}: pe.count = 0: must be an integer between 1 and 256; pe.merge_radius: no such field: must be one of dataflow, "
+         "{path}: pe.count = 0: must be an integer between 1 and 16384; pe.merge_radius: no such field: must be one of dataflow, "
          "count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals, "
          "vector, buffer_entries, acf_a (did you mean merge_radix?); "
          "clock.mhz = 'fast': must be a number between 1 and 10000; "

@@ -30,6 +30,7 @@ from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet
 from rtl.buffer.tailors import TailorsBuffer
 from rtl.engine.gustavson import GustavsonEngine
+from rtl.engine.weight_stationary import WeightStationaryEngine
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
@@ -194,6 +195,11 @@ ENTRIES = {
     ),
     "gustavson_engine": Entry("bench_engine", lambda: GustavsonEngine(**ENGINE)),
     "inner_product_engine": Entry("bench_engine", lambda: InnerProductEngine(**ENGINE), {"FIBERLOOM_B_FIBERS": "j"}),
+    "weight_stationary_engine": Entry(
+        "bench_stationary_engine",
+        lambda: WeightStationaryEngine(**ENGINE | {"pes": 3}, vector=2, entries=8),
+        icarus=r"random.*bumped|columns|pieces.*random|reset",
+    ),
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
     ),

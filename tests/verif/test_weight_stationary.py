@@ -13,6 +13,8 @@ from sw.cli.pipeline import golden_product, verify
 from sw.engine_result import EngineResult
 from sw.model.engine import simulate
 from sw.model.machine import EXACT_COUNTERS
+from sw.operands import load
+from sw.operands.operand import to_csr
 from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import build_image
@@ -144,6 +146,24 @@ def test_cycles(library: Path, design: Design, densities: tuple[float, float]) -
     a, b = operands(design, (90, 4, 60), densities)
     counters, model = product(library, design, (90, 2, 60), "jki", a, b)
     assert model.cycles == pytest.approx(counters["cycles"], rel=CYCLES_OFF)
+
+
+def test_cycles_of_long_rows_that_are_cut(library: Path, design: Design) -> None:
+    """A scan for a segment's end waits for a chunk in the middle of a row."""
+    a, b = operands(design, (60, 4, 120), (0.8, 0.1))
+    counters, model = product(library, design, (60, 2, 30), "jik", a, b)
+    assert model.cycles == pytest.approx(counters["cycles"], rel=CYCLES_OFF)
+
+
+def test_convolution(library: Path, design: Design) -> None:
+    """Weights by unfolded images on the hardware, and the product against a direct convolution."""
+    images = load("im2col:2x5x4:3x2:padding=1:stride=2:uniform:4:20:0.5")
+    weights = load("uniform:3:12:0.5")
+    a, b = to_csr(weights, design.pe.value), to_csr(images, design.pe.value)
+    product(library, design, (3, 2, 7), "jik", a, b)
+    golden, _ = golden_product(design, scheme(design, (3, min(2, design.pe.count), 7)), a, b)
+    checks = verify(a, b, golden, None, images.unfolded)
+    assert all(check.correct for check in checks) and len(checks) == 3
 
 
 def test_tiles_wider_than_the_array_are_refused(library: Path, design: Design) -> None:

@@ -28,9 +28,16 @@ coverage = Coverage("engine")
 
 
 class EngineBench(StreamBench):
-    """Selections of one tile in; a fiber for each of its rows out."""
+    """Selections of one tile in; a fiber for each of its rows out. ``drive``: input streams that the bench feeds."""
 
-    def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
+    def __init__(
+        self,
+        dut: Any,
+        idle: str = "none",
+        backpressure: str = "none",
+        seed: int = 1,
+        drive: tuple[str, ...] = ("selections",),
+    ) -> None:
         zero: tuple[str, ...] = (
             "assembling",
             "partial_region",
@@ -40,8 +47,9 @@ class EngineBench(StreamBench):
             "partials__payload",
         )
         zero += ("scratch_results__valid", "scratch_results__payload", "tile", "fiber_table", "b_region")
+        zero = tuple(name for name in zero if name.split("__")[0] not in drive)
         super().__init__(
-            dut, drive=["selections"], receive=["fibers"], idle=idle, backpressure=backpressure, zero=zero, seed=seed
+            dut, drive=drive, receive=["fibers"], idle=idle, backpressure=backpressure, zero=zero, seed=seed
         )
         self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * self.lanes)

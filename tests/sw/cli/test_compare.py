@@ -116,6 +116,36 @@ def test_the_table_and_the_files(matrix, capsys):
     assert plot.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in plot and "harp *" in plot
 
 
+def test_both_engines(matrix, capsys):
+    """The given design and its counterpart run what they run alone; what one of them cannot take is one line."""
+    flex = ("--config", "flex_tiny")
+    words = (matrix, *flex, "--engines")
+    records, err = compare(capsys, *words, "--out", "o")
+    assert err == "" and [r["tiling"] for r in records] == ["auto-weight_stationary", "auto-gustavson"]
+    assert [r["design"]["pe"]["count"] for r in records] == [2, 4] and records[0]["macs"] == records[1]["macs"]
+    assert main(["run", matrix, *flex, "--engine", "model", "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert (alone["cycles"], alone["pe_utilization"]) == (records[0]["cycles"], records[0]["pe_utilization"])
+    best = min(r["cycles"] for r in records)
+    assert [r["regret"] for r in records] == [r["cycles"] / best - 1 for r in records]
+    rows = list(csv.DictReader(Path("o/table.csv").read_text().splitlines()))
+    assert [float(row["pe_utilization"]) for row in rows] == [r["pe_utilization"] for r in records]
+    page = Path("o/comparison.html").read_text()
+    assert "flex_tiny, flex_tiny_gustavson" in page and "PE use" in page
+    assert Path("o/scheme-auto-gustavson.json").exists()
+
+    records, err = compare(capsys, *words, "--tiling", "uniform,hyte")
+    assert [r["tiling"] for r in records] == ["uniform-weight_stationary", "uniform-gustavson", "hyte-gustavson"]
+    assert "hyte-weight_stationary: must be one of uniform, auto" in err.replace("--tiling hyte: ", "")
+    assert main(["compare", matrix, *TINY, "--engines", "--set", "memory.records=packed"]) == 2
+    assert "--engines: tiny_weight_stationary: memory.records" in capsys.readouterr().err
+    assert main(["compare", *words, "--quiet", "--out", "p"]) == 0
+    assert main(["compare", *words, "--out", "p"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("design      flex_tiny, flex_tiny_gustavson, engine model")
+    assert " PE use " in lines[2] and all(line.startswith("auto-") for line in lines[3:5])
+
+
 def test_results_go_to_a_folder_named_after_a(matrix, capsys):
     assert main(["compare", matrix, *TINY, "--tiling", "swiftiles", "--quiet"]) == 0
     assert capsys.readouterr().out == "" and Path("out/m-tilings/results.json").exists()

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from sw.cli.app import main
 from sw.cli.pipeline import load_operands
-from sw.operands import load
+from sw.operands import im2col, load
 
 RUN = ("--config", "tiny", "--engine", "model", "--json")
 
@@ -99,3 +99,24 @@ def test_without_b_each_transpose_is_of_a_as_it_is_given(here):
     assert np.array_equal(pair["A"].matrix.toarray(), graph.T) and np.array_equal(pair["B"].matrix.toarray(), graph.T)
     pair = load_operands("s.npz", None, transpose_a=True, transpose_b=False, as_stored=False)
     assert np.array_equal(pair["A"].matrix.toarray(), graph.T) and np.array_equal(pair["B"].matrix.toarray(), graph)
+
+
+def test_convolution(tmp_path, monkeypatch, capsys):
+    """Weights by unfolded images; the check is one that unfolding alone can fail."""
+    monkeypatch.chdir(tmp_path)
+    images = "im2col:3x6x5:3x2:stride=2:padding=1:uniform:6:30:0.5"
+    words = ["--config", "flex_tiny", "--engine", "golden", "--json"]
+    assert main(["run", "uniform:4:18:0.5", images, *words]) == 0
+    record = json.loads(capsys.readouterr().out)
+    check = record["checks"][-1]
+    assert check["name"] == "golden against direct convolution" and check["correct"] and check["compared"] > 50
+    assert record["operands"]["B"]["cols"] == 2 * 3 * 3
+
+    def mirrored(given, window, source, unfold=im2col._unfold):
+        matrix = unfold(given, window, source).toarray()
+        return sp.csr_array(matrix.reshape(3, 3, 2, -1)[:, ::-1].reshape(matrix.shape))
+
+    monkeypatch.setattr(im2col, "_unfold", mirrored)
+    assert main(["run", "uniform:4:18:0.5", images, *words]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert [one["correct"] for one in record["checks"]] == [True, True, False]

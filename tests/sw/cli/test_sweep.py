@@ -419,7 +419,7 @@ def test_operands_by_pattern(here):
 
 def test_designs_by_pattern(here):
     assert [found.config for found in variations(["*"], [], None)] == [
-        "edge", "extensor", "flex", "flex_tiny", "server", "tiny",
+        "edge", "extensor", "flex", "flex_edge", "flex_tiny", "sage", "server", "tiny",
     ]  # fmt: skip
     assert [found.config for found in variations(["t*,edge", "tiny"], [], None)] == ["tiny", "edge"]
     found = variations(["tiny"], ["pe.count=2,4", "buffer.bytes=8192", "pe.count=8"], "fp32")
