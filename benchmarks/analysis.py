@@ -31,6 +31,8 @@ from sw.analytic.spec.load import Spec, load_layers, load_search
 RUNS = 5
 SINGLES = 40
 BUFFER = "architecture.nodes.Buffer"
+# Of the product: many factors, so that there are more mappings than a batch takes.
+SIDE = 720
 # Enough ranks for every order of loops, and a buffer that most tiles fit in.
 RANKS = "[{format: UOP}, {format: UOP}, {format: UOP}, {format: CP}]"
 SAFS = (
@@ -40,8 +42,7 @@ SAFS = (
     "{type: skipping, target: Z, condition_on: [A]}]}",
     f"{BUFFER}.attributes.depth=262144",
     f"{BUFFER}.attributes.metadata_storage_depth=262144",
-    "problem.instance.M=512",
-    "problem.instance.K=512",
+    *(f"problem.instance.{dimension}={SIDE}" for dimension in "MNK"),
     f"{BUFFER}.constraints={{dataspace: {{keep: [A, B, Z]}}}}",
 )
 DENSE = (
@@ -75,7 +76,7 @@ def cases(name: str) -> tuple[Spec, MapSpace]:
     if name.endswith("actual data"):
         from sw.analytic.densities.actual import Actual
 
-        mask = np.random.default_rng(0).random((512, 512)) < 0.1
+        mask = np.random.default_rng(0).random((SIDE, SIDE)) < 0.1
         spec = replace(spec, workload=replace(spec.workload, densities={**spec.workload.densities, "A": Actual(mask)}))
     return spec, space
 

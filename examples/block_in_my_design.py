@@ -4,8 +4,8 @@
 # Blocks of the accelerator work alone. This notebook writes the floating-point adder as Verilog, puts it into a
 # small design of our own, and checks with Yosys that both go together.
 #
-# It is a script with cells (`# %%`): VS Code, Spyder and Jupytext open it as a notebook, and `python
-# examples/block_in_my_design.py` runs it.
+# The script beside the notebook has the same cells (`# %%`), for VS Code, Spyder and Jupytext; `python
+# examples/block_in_my_design.py` runs them all.
 
 # %%
 import subprocess

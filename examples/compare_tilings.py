@@ -4,8 +4,8 @@
 # A tiling decides which part of a product is on chip at a time. Which one is best depends on the matrix. This
 # notebook compares tilings on a matrix of ours, in the cycle model, on the smallest shipped design.
 #
-# It is a script with cells (`# %%`): VS Code, Spyder and Jupytext open it as a notebook, and `python
-# examples/compare_tilings.py` runs it.
+# The script beside the notebook has the same cells (`# %%`), for VS Code, Spyder and Jupytext; `python
+# examples/compare_tilings.py` runs them all.
 
 # %%
 from pathlib import Path

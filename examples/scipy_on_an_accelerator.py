@@ -5,8 +5,8 @@
 # model of an accelerator, and puts the two beside each other: the same values, and how many cycles and bytes
 # the accelerator takes.
 #
-# It is a script with cells (`# %%`): VS Code, Spyder and Jupytext open it as a notebook, and `python
-# examples/scipy_on_an_accelerator.py` runs it.
+# The script beside the notebook has the same cells (`# %%`), for VS Code, Spyder and Jupytext; `python
+# examples/scipy_on_an_accelerator.py` runs them all.
 
 # %%
 import time

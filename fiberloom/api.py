@@ -58,13 +58,14 @@ def run(
     as_stored: bool = False,
     out: File | None = None,
     no_result: bool = False,
+    scipy: bool = False,
     seed: int = 0,
 ) -> Result:
     """Schedules, runs and verifies C = A x B, as ``fiberloom run`` does; B is A where it is left out.
 
     ``engine``: what computes: ``rtl`` (the compiled hardware), ``model`` or ``golden``. ``config``: the design, a shipped name or
     a file; ``set`` changes its fields, as in ``{"pe.value": "fp32"}``. Files are written to ``out`` where that is given,
-    C not with ``no_result``. Raises InputError.
+    C not with ``no_result``. ``scipy``: SciPy's product is timed as well, ``record["scipy_seconds"]``. Raises InputError.
     """
     record, made = _called(run, {"A": A, "B": B}, locals())
     return Result(record, correct=made.correct, c=made.c)
@@ -205,6 +206,7 @@ def generate(
     param: Settings = None,
     list_blocks: bool = False,
     area: str | None = None,
+    name: str | None = None,
     out: File | None = None,
     lint: bool = False,
     smoke: str | None = None,
@@ -232,6 +234,7 @@ def analyze(
     seconds: float | None = None,
     victory: int | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     design: File | None = None,
     config: File | None = None,
     tiling: str | None = None,
@@ -240,13 +243,14 @@ def analyze(
     density: str | None = None,
     against: str | None = None,
     out: File | None = None,
+    report: File | None = None,
     seed: int | None = None,
 ) -> Result:
     """Analyses an accelerator from its specification (files, or a shipped name), as ``fiberloom analyze`` does.
 
-    ``map`` searches for the best mapping, which is written to ``out`` where that is given. With ``design`` (or ``config``) one
-    of Fiberloom's designs is analysed on one or two operands, by their files or names, and ``out`` takes its specification.
-    Raises InputError, also for a mapping that does not fit.
+    ``map`` searches for the best mapping, which is written to ``out`` where that is given; else ``out`` takes the specification
+    with all changes. With ``design`` (or ``config``) one of Fiberloom's designs is analysed on one or two operands, by files
+    or names. ``report`` takes a page. Raises InputError, also for a mapping that does not fit.
     """
     options = locals()
     del options["specs"]

@@ -33,9 +33,9 @@ def cell_parameters(block: Block) -> tuple[tuple[str, int], ...]:
     return (width, ("DEPTH", block.depth), *((("BLOCK_MEMORY", 1),) if block.block_memory else ()))
 
 
-def cell_text(name: str, defaults: Iterable[tuple[str, int]] = ()) -> str:
-    """The module's Verilog; ``defaults`` for its parameters where it is used by itself."""
+def cell_text(name: str, defaults: Iterable[tuple[str, int]] = (), called: str | None = None) -> str:
+    """The module's Verilog; ``defaults`` for its parameters where it is used by itself. ``called``: another name for it."""
     text = Path(__file__).with_name("leaf_cells").joinpath(f"{name}.sv").read_text(encoding="utf-8")
     for parameter, value in defaults:
         text = re.sub(rf"(parameter \w+ {parameter} = )\d+", rf"\g<1>{value}", text)
-    return text
+    return re.sub(rf"(?m)^module {name}\b", f"module {called or name}", text)

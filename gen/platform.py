@@ -41,8 +41,11 @@ class EmittedModule:
     def outputs(self) -> frozenset[str]:
         return frozenset(port.name for port in self.ports if not port.is_input)
 
-    def renamed(self, names: Mapping[str, str]) -> "EmittedModule":
-        """With other names for itself and its children. A block that has a Verilog module for all its sizes gets that."""
+    def renamed(self, names: Mapping[str, str], prefix: str = "") -> "EmittedModule":
+        """With other names for itself and its children. A block that has a Verilog module for all its sizes gets that.
+
+        ``prefix``: what such a module's name begins with, as the others do.
+        """
         own = cell_parameters(self.block)
         text = re.sub(
             r"(?m)^(module |  cell )\\(\S+)", lambda found: f"{found[1]}\\{names.get(found[2], found[2])}", self.rtlil
@@ -52,7 +55,7 @@ class EmittedModule:
             name=names[self.name],
             rtlil=text,
             children=tuple((names[name], count) for name, count in self.children),
-            verilog=CELLS[type(self.block)] if own else names[self.name],
+            verilog=prefix + CELLS[type(self.block)] if own else names[self.name],
             parameters=own,
         )
 

@@ -1,5 +1,6 @@
 """All that ``fiberloom generate`` writes for a design or a block, as texts by relative path."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,16 +8,20 @@ from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterFile
 
 from . import __version__, constraints
 from .blocks import BlockKind, build_block
+from .c_example import example_files
 from .design import Design
 from .folder import MANIFEST
 from .fusesoc import block_core, core
 from .headers import c_header, system_rdl
+from .instance import INSTANCE, instance
+from .ipxact import component
 from .lint import WAIVERS
 from .pages import pages
+from .ports import Port
 from .readme import README, block_readme, design_readme
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
-from .synth import Progress, synthesise, synthesise_block
+from .synth import Progress, Synthesis, synthesise, synthesise_block
 from .verilog import FILE_LIST, Verilog, design_digest, emit, emit_design
 
 __all__ = ["RTL_FOLDER", "block_products", "products"]
@@ -24,11 +29,18 @@ __all__ = ["RTL_FOLDER", "block_products", "products"]
 RTL_FOLDER = "rtl"
 SDC = "constraints/accelerator.sdc"
 XDC = "constraints/accelerator.xdc"
+BLOCK_SDC = "constraints/block.sdc"
+BLOCK_XDC = "constraints/block.xdc"
+COMPONENT = "component.xml"
 LINT_WAIVERS = "lint/waivers.vlt"
 
 
 def products(
-    design: Design, smoke: SmokeRun | None = None, area: str | None = None, progress: Progress | None = None
+    design: Design,
+    smoke: SmokeRun | None = None,
+    area: str | None = None,
+    progress: Progress | None = None,
+    name: str | None = None,
 ) -> dict[str, str]:
     """Relative path to text.
 
@@ -37,15 +49,17 @@ def products(
     smoke : a bench that runs it is among the files.
     area : a target of :mod:`gen.synth`: the pages of the blocks then have their cells. ``progress`` is called with how far
         that is.
+    name : of the top module, and what the others' names then begin with.
 
     Raises DesignError for a design without hardware, ToolError when Yosys is missing.
     """
-    verilog = emit_design(design)
+    verilog = emit_design(design, name)
     origin = f"design {design.name} ({design_digest(design)})"
     texts = _common(verilog)
     sources = list(texts)
     top = next(module for module in verilog.modules if module.name == verilog.top)
     texts |= _lists(sources, _generated(origin))
+    cells = synthesise(design, area, progress, name) if area is not None else None
     texts |= {
         "fiberloom.core": core(
             design,
@@ -61,46 +75,106 @@ def products(
             _generated(origin),
             design.line_bytes,
             _identity(verilog),
+            top=verilog.top,
             bench=smoke is not None,
             asynchronous_reset=design.clock.asynchronous_reset,
+            measured=_measured(design, cells),
         ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(
             design,
+            top=verilog.top,
             inputs=[port.name for port in top.ports if port.is_input],
             outputs=[port.name for port in top.ports if not port.is_input],
         ),
-        XDC: constraints.xdc(design),
+        XDC: constraints.xdc(design, top=verilog.top),
         "sw/fiberloom_regs.h": c_header(),
         "docs/registers.md": "# Registers of the Fiberloom accelerator\n\n" + register_map(),
         "docs/registers.rdl": system_rdl(),
     }
-    cells = synthesise(design, area, progress) if area is not None else None
+    texts |= _integration(verilog, "accelerator", design.description, sources, _generated(origin), SDC)
     texts |= pages(verilog, origin=_generated(origin), area=cells)
-    texts |= {} if smoke is None else smoke_files(design, smoke, verilog, origin=_generated(origin))
+    if smoke is not None:
+        texts |= smoke_files(design, smoke, verilog, origin=_generated(origin))
+        texts |= example_files(smoke, origin=_generated(origin))
     return texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
 
 
 def block_products(
-    kind: BlockKind, values: Mapping[str, Any], area: str | None = None, progress: Progress | None = None
+    kind: BlockKind,
+    values: Mapping[str, Any],
+    area: str | None = None,
+    progress: Progress | None = None,
+    name: str | None = None,
+    design: Design | None = None,
 ) -> tuple[str, dict[str, str]]:
-    """The name of the top module, and relative path to text, of a block alone.
+    """The name of the top module, and relative path to text, of a block alone; ``name`` as for :func:`products`.
+
+    ``design``: whose clock the block has; without it there are no constraints.
 
     Raises DesignError where the parameters do not go together, ToolError when Yosys is missing.
     """
     given = ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
     origin = f"block {kind.name}" + (f" ({given})" if given else "")
-    verilog = emit(build_block(kind, values), origin=origin)
+    verilog = emit(build_block(kind, values), origin=origin, name=name)
     texts = _common(verilog)
     sources = list(texts)
-    cells = synthesise_block(build_block(kind, values), area, origin=origin, progress=progress) if area else None
+    cells = (
+        synthesise_block(build_block(kind, values), area, origin=origin, progress=progress, name=name) if area else None
+    )
     texts |= _lists(sources, _generated(origin))
     texts[f"{kind.name}.core"] = block_core(
         kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
     )
-    texts[README] = block_readme(kind.name, kind.summary, _generated(origin), verilog.top)
+    pins = _pins(verilog)
+    clocked = design is not None and any(port.name == constraints.BLOCK_CLOCK for port in pins)
+    if design is not None and clocked:
+        inputs, outputs = ([port.name for port in pins if port.is_input == way] for way in (True, False))
+        clock = constraints.BLOCK_CLOCK
+        texts[BLOCK_SDC] = constraints.sdc(design, top=verilog.top, inputs=inputs, outputs=outputs, clock=clock)
+        texts[BLOCK_XDC] = constraints.xdc(design, top=verilog.top, clock=clock)
+    sdc = BLOCK_SDC if clocked else None
+    texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), sdc)
+    texts[README] = block_readme(
+        kind.name, kind.summary, _generated(origin), verilog.top, clocked, cells.summary() if cells else ""
+    )
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
+
+
+def _pins(verilog: Verilog) -> list[Port]:
+    """All ports of the top module: clock and reset of a block are not members of its signature."""
+    ports = next(module for module in verilog.modules if module.verilog == verilog.top).ports
+    text = verilog.files[f"{verilog.top}.sv"]
+    implied = [name for name in (constraints.BLOCK_CLOCK, "rst") if re.search(rf"(?m)^ *input +logic +{name}\b", text)]
+    return [*(Port(name=name, width=1, is_input=True, member=name) for name in implied), *ports]
+
+
+def _integration(
+    verilog: Verilog, library: str, description: str, sources: Sequence[str], origin: str, sdc: str | None
+) -> dict[str, str]:
+    """What puts the hardware into somebody's design: an instance to copy, and a component for tools that assemble chips."""
+    ports = _pins(verilog)
+    files = {"systemVerilogSource": sources} | ({"SDC": [sdc]} if sdc else {})
+    registers = library == "accelerator"
+    return {
+        INSTANCE: instance(verilog.top, ports, origin),
+        COMPONENT: component(
+            verilog.top, library=library, description=description, ports=ports, files=files, registers=registers
+        ),
+    }
+
+
+def _measured(design: Design, cells: Synthesis | None) -> str:
+    """What is known of clock and area."""
+    clock = design.clock
+    reached = (
+        f"reached by place and route on {clock.part}"
+        if clock.part
+        else "asked for; no place and route of this design has reached it"
+    )
+    area = cells.summary() if cells else "Area: `fiberloom generate --area TARGET` writes it here."
+    return f"Clock: {clock.mhz:g} MHz, {reached}. {area}"
 
 
 def _identity(verilog: Verilog) -> dict[str, int]:
@@ -120,7 +194,7 @@ def _generated(origin: str) -> str:
 
 def _common(verilog: Verilog) -> dict[str, str]:
     """The Verilog by path, children first."""
-    return {f"{RTL_FOLDER}/{name}": verilog.files[name] for name in verilog.sources}
+    return {f"{RTL_FOLDER}/{file}": verilog.files[file] for file in verilog.sources}
 
 
 def _lists(sources: Sequence[str], origin: str) -> dict[str, str]:

@@ -28,6 +28,16 @@ _TOOLS = f"""\
 SPDX-License-Identifier: MIT
 """
 
+_INTEGRATION = """\
+`docs/instance.sv` is an instance of the top to copy, `component.xml` an IP-XACT component (IEEE 1685-2014) of its ports{more}.
+"""
+
+_EXAMPLE = """
+`sw/fiberloom_example.c` drives the hardware in C: it fills memory, configures, starts, waits and compares every word of one small
+product. It asks the system for six functions (`sw/fiberloom_example.h`); `-DFIBERLOOM_MAIN` makes a program for Linux of it.
+`fiberloom generate --smoke driver` compiles it and runs it against the compiled simulation.
+"""
+
 _DRIVE = """\
 ## Driving it
 
@@ -54,9 +64,20 @@ _ASYNCHRONOUS = "`aresetn` may change at any time: a synchronizer inside brings 
 
 
 def design_readme(
-    name: str, origin: str, line_bytes: int, parameters: Mapping[str, int], bench: bool, asynchronous_reset: bool
+    name: str,
+    origin: str,
+    line_bytes: int,
+    parameters: Mapping[str, int],
+    *,
+    top: str,
+    bench: bool,
+    asynchronous_reset: bool,
+    measured: str,
 ) -> str:
-    """Of a whole accelerator. ``parameters``: values of the identity registers. ``bench``: the smoke bench is there."""
+    """Of a whole accelerator. ``parameters``: values of the identity registers. ``bench``: the smoke bench is there.
+
+    measured: what is known of clock and area.
+    """
     rows = {"ID": f"0x{IDENTITY:08x}", "VERSION": f"0x{VERSION:08x}"} | {
         key: str(parameters[key]) for key in DESIGN_PARAMETERS
     }
@@ -69,20 +90,23 @@ def design_readme(
             "",
             origin,
             "",
-            "The top is `accelerator` (`rtl/accelerator.sv`); `docs/blocks/index.md` has a page for each module.",
+            f"The top is `{top}` (`rtl/{top}.sv`); `docs/blocks/index.md` has a page for each module.",
             "`constraints/` has its clock and its ports for synthesis, `fiberloom.core` is for FuseSoC. The reset",
             _ASYNCHRONOUS if asynchronous_reset else _SYNCHRONOUS,
             *([run] if run else []),
             "",
+            measured,
+            "",
+            _INTEGRATION.format(more=", buses, registers and files") + (_EXAMPLE if bench else ""),
             _PORTS,
             _DRIVE.format(line=line_bytes) + table,
-            _TOOLS.format(top="accelerator", icarus=icarus),
+            _TOOLS.format(top=top, icarus=icarus),
         ]
     )
 
 
-def block_readme(name: str, summary: str, origin: str, top: str) -> str:
-    """Of a block alone."""
+def block_readme(name: str, summary: str, origin: str, top: str, constrained: bool, measured: str) -> str:
+    """Of a block alone. ``constrained``: there are constraints. ``measured``: of area, or nothing."""
     icarus = "Use Verilator, a newer Icarus, or a netlist by Yosys."
     return "\n".join(
         [
@@ -93,7 +117,14 @@ def block_readme(name: str, summary: str, origin: str, top: str) -> str:
             origin,
             "",
             f"The top is `{top}` (`rtl/{top}.sv`); `docs/blocks/index.md` has a page for each module.",
+            *(
+                ["`constraints/` has the design's clock for it, as for synthesis out of context."]
+                if constrained
+                else []
+            ),
             "",
+            *([measured, ""] if measured else []),
+            _INTEGRATION.format(more=" and files"),
             _PORTS,
             _TOOLS.format(top=top, icarus=icarus),
         ]

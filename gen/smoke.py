@@ -111,6 +111,7 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
     fields = {item.name: item.lsb for item in _BY_NAME["STATUS"].fields}
     texts: dict[str, object] = {
         "ORIGIN": origin,
+        "TOP": verilog.top,
         "CASE": run.description,
         "PRODUCT": run.product,
         "DATA_BITS": design.axi.data_bits,

@@ -68,7 +68,7 @@ module smoke_tb;
   reg [IdBits-1:0] m_axi_bid = 0, m_axi_rid = 0;
   reg [DataBits-1:0] m_axi_rdata = 0;
 
-  accelerator dut (
+  @TOP@ dut (
       .aclk(aclk), .aresetn(aresetn), .irq(irq),
       .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready), .s_axil_awaddr(s_axil_awaddr),
       .s_axil_awprot(3'd0), .s_axil_wvalid(s_axil_wvalid), .s_axil_wready(s_axil_wready), .s_axil_wdata(s_axil_wdata),

@@ -115,6 +115,18 @@ class Synthesis:
                 found["other"] += number
         return found
 
+    def summary(self) -> str:
+        """A sentence: cells of the top with all below it, and the longest path."""
+        top = self.modules[0]
+        kinds = self.kinds(top.total)
+        counted = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in kinds.items() if count)
+        slowest = max(self.modules, key=lambda module: module.depth)
+        bits = f"; {top.memory_bits:,} bits in memories" if top.memory_bits else ""
+        return (
+            f"Area by Yosys {self.yosys}, target {self.target}: {sum(top.total.values()):,} cells ({counted}){bits}. "
+            f"The longest path within a module is {slowest.depth} cells, in `{slowest.name}`."
+        )
+
     def record(self) -> dict[str, Any]:
         """As JSON."""
         return {
@@ -144,15 +156,17 @@ def check_target(target: str) -> None:
         raise DesignError(f"--target {target}: must be one of {', '.join(TARGETS)}{did_you_mean(target, TARGETS)}")
 
 
-def synthesise(design: Design, target: str, progress: Progress | None = None) -> Synthesis:
-    """Every block of a design. Raises DesignError for an unknown target or a design without hardware."""
+def synthesise(design: Design, target: str, progress: Progress | None = None, name: str | None = None) -> Synthesis:
+    """Every block of a design, its top called ``name``. Raises DesignError for an unknown target or a design without hardware."""
     check_target(target)
-    return synthesise_block(accelerator(design), target, origin=design.name, progress=progress)
+    return synthesise_block(accelerator(design), target, origin=design.name, progress=progress, name=name)
 
 
-def synthesise_block(block: Block, target: str, *, origin: str, progress: Progress | None = None) -> Synthesis:
+def synthesise_block(
+    block: Block, target: str, *, origin: str, progress: Progress | None = None, name: str | None = None
+) -> Synthesis:
     """A block and everything below it."""
-    top, modules = converted(block)
+    top, modules = converted(block, name=name)
 
     def finished(count: int) -> None:
         if progress is not None:

@@ -18,17 +18,28 @@ from amaranth.hdl import UnusedElaboratable
 from rtl.lib.block import Block
 
 from . import __version__
-from .cells import cell_text
-from .design import Design
+from .cells import CELLS, cell_text
+from .design import Design, DesignError
 from .docstrings import block_text, member_meaning, without_roles
 from .elaborate import accelerator
 from .folder import GENERATOR, MANIFEST, write_folder
+from .keywords import KEYWORDS
 from .names import short_names
 from .platform import EmittedModule, ModuleEmitter
 from .writer import Child, write_module
 from .yosys import quoted, run_jobs
 
-__all__ = ["FILE_LIST", "MANIFEST", "Verilog", "converted", "design_digest", "emit", "emit_design", "netlist"]
+__all__ = [
+    "FILE_LIST",
+    "MANIFEST",
+    "Verilog",
+    "check_name",
+    "converted",
+    "design_digest",
+    "emit",
+    "emit_design",
+    "netlist",
+]
 
 FILE_LIST = "files.f"
 WIDTH = 120
@@ -79,17 +90,26 @@ def design_digest(design: Design) -> str:
     return hashlib.sha256(design.model_dump_json(exclude=since).encode()).hexdigest()[:12]
 
 
-def emit_design(design: Design) -> Verilog:
-    """The accelerator of ``design``. Raises DesignError for a design without hardware."""
-    return emit(accelerator(design), origin=f"design {design.name} ({design_digest(design)})")
+def emit_design(design: Design, name: str | None = None) -> Verilog:
+    """The accelerator of ``design``, its top called ``name``. Raises DesignError for a design without hardware."""
+    return emit(accelerator(design), name=name, origin=f"design {design.name} ({design_digest(design)})")
 
 
-def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
+def check_name(name: str) -> None:
+    """Refuses what is no name of a module. Raises DesignError."""
+    if not re.fullmatch(r"[A-Za-z_]\w{0,39}", name, re.ASCII) or name in KEYWORDS:
+        allowed = "a letter or _, then at most 39 letters, digits and _, and no keyword of SystemVerilog"
+        raise DesignError(f"--name {name}: must be {allowed}")
+
+
+def emit(block: Block, *, origin: str, thorough: bool = False, name: str | None = None) -> Verilog:
     """Any block with everything below it; ``origin`` goes into the heads of the files.
+
+    ``name``: of the top module, and what the others' names then begin with, so that two designs can be in one project.
 
     The text depends on the block and on the versions of Fiberloom, Amaranth and Yosys, on nothing else.
     """
-    top, found = converted(block, thorough=thorough)
+    top, found = converted(block, thorough=thorough, name=name)
     modules = tuple(found.values())
     bodies = _bodies(modules)
     builds: dict[str, list[EmittedModule]] = {}
@@ -117,8 +137,10 @@ def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
     return Verilog(files=files, top=top.verilog, modules=modules)
 
 
-def converted(block: Block, *, thorough: bool = False) -> tuple[EmittedModule, dict[str, EmittedModule]]:
-    """The block's module, and every distinct module by name, children first. See :class:`ModuleEmitter`."""
+def converted(
+    block: Block, *, thorough: bool = False, name: str | None = None
+) -> tuple[EmittedModule, dict[str, EmittedModule]]:
+    """The block's module, and every distinct module by name, children first. See :class:`ModuleEmitter`, and :func:`emit`."""
     emitter = ModuleEmitter(thorough=thorough)
     with _no_garbage_collection(), warnings.catch_warnings():
         # Blocks make other blocks only to read their latency.
@@ -130,7 +152,9 @@ def converted(block: Block, *, thorough: bool = False) -> tuple[EmittedModule, d
             UnusedElaboratable._MustUse__silence = True
             raise
     names = short_names({name: module.block for name, module in emitter.modules.items()})
-    modules = {names[name]: module.renamed(names) for name, module in emitter.modules.items()}
+    prefix = "" if name is None else f"{name}_"
+    names = {full: prefix + short for full, short in names.items()} | ({} if name is None else {top: name})
+    modules = {names[full]: module.renamed(names, prefix) for full, module in emitter.modules.items()}
     return modules[names[top]], modules
 
 
@@ -153,7 +177,7 @@ def _bodies(modules: Sequence[EmittedModule]) -> dict[str, str]:
         for module in modules
     }
     return {
-        module.verilog: cell_text(module.verilog, modules[-1].parameters)
+        module.verilog: cell_text(CELLS[type(module.block)], modules[-1].parameters, module.verilog)
         if module.parameters
         else _explained(module, write_module(module.rtlil, children).text)
         for module in modules

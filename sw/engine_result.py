@@ -31,6 +31,10 @@ class EngineResult:
         ``capacity`` is overbooked.
     seconds: wall time by phase: ``generate``, ``build``, ``image``, ``simulate``.
     adjustments: dynamic-tuning changes of the tile shape, ``{"tile": n, "T_i": .., "T_j": .., "T_k": ..}`` each.
+    activity: how units went on over the run, ``{"interval": .., "cycles": .., "units": {name: [share, ...]}}``: the share
+        of each interval in which the unit worked or waited; the last interval ends with the run. None where the engine does not
+        see it.
+    pe_busy: cycles in which each PE had a job; None where the engine does not see it.
     observed: what the simulation around the hardware counted itself (``verif.counters``); no part of the record.
     error: ``None``, or the hardware's error as one line (name and detail); the result is then not to be trusted.
     """
@@ -44,5 +48,7 @@ class EngineResult:
     occupancy: dict[str, dict[str, Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     adjustments: list[dict[str, int]] = field(default_factory=list)
+    activity: dict[str, Any] | None = None
+    pe_busy: list[int] | None = None
     observed: dict[str, int] = field(default_factory=dict)
     error: str | None = None

@@ -85,7 +85,14 @@ class Tool:
     here: Callable[[], bool]
 
 
+def browser() -> bool:
+    from tests.browser import program
+
+    return program() is not None
+
+
 TOOLS = {
+    "chromium": Tool("a browser", "sudo apt-get install chromium", browser),
     "libpython": Tool("Python's shared library", "sudo apt-get install libpython3-dev", libpython),
     "icarus": Tool("Icarus Verilog", "sudo apt-get install iverilog", icarus),
     "solver": Tool("the solver", "make setup-formal", solver),
@@ -99,6 +106,7 @@ TOOLS = {
         "pip install 'fiberloom[pruned]'",
         lambda: all(find_spec(name) is not None for name in ("ml_dtypes", "onnx", "safetensors")),
     ),
+    "ipyxact": Tool("ipyxact", "make setup", lambda: find_spec("ipyxact") is not None),
     "sparse": Tool("pydata/sparse", "make setup", lambda: find_spec("sparse") is not None),
 }
 

@@ -44,9 +44,12 @@ def compare(analysis: Analysis, found: EngineResult) -> list[Compared]:
     for tensor, bytes_of in found.dram_bytes.items():
         if not isinstance(bytes_of, dict):
             continue
+        read, written = ("read", "metadata_read"), ("write", "metadata_write")
+        # Begin positions that tiles of A and B write are read ones in the analysis, where an input is never written.
         for quantity, actions, keys in (
-            ("bytes read", ("reads",), ("read", "metadata_read")),
-            ("bytes written", ("fills", "updates"), ("write", "metadata_write")),
+            (("bytes read", ("reads",), read), ("bytes written", ("fills", "updates"), written))
+            if tensor == "C"
+            else (("bytes moved", ("reads",), read + written),)
         ):
             own = sum(_bytes(analysis, outermost, tensor, action) for action in actions)
             counted = sum(bytes_of[key] for key in keys)

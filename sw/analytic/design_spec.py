@@ -8,9 +8,8 @@ in docs/analysis.md.
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
-
-import yaml
 
 from gen.design import Design
 from sw.plan.records import tensor_formats
@@ -20,7 +19,7 @@ from sw.scheme.terms import GUSTAVSON, LOAD_TILE, NATURAL, TENSORS
 
 from .spec.document import TAG
 
-__all__ = ["PARTITION", "ROWS", "Shape", "design_sections", "require_export", "spec_text"]
+__all__ = ["PARTITION", "ROWS", "Shape", "design_sections", "require_export"]
 
 # Rows of A and of B, columns of B, as in the scheme: I, J, K.
 Shape = tuple[int, int, int]
@@ -105,10 +104,23 @@ class _Machine:
             ranks = [{"format": "U"} for loop in self.at("DRAM") if loop.rank in INDEXED[tensor]]
         coordinates = {"format": "CP", "metadata_word_bits": self.records[tensor].coordinate_bits if in_memory else 32}
         if {row, column} <= inner:
-            ranks.append({"format": "UOP", "payload_word_bits": POINTER_BITS, "flattened_rankIDs": [[row]]})
+            offsets = self.segment_bits(tensor) if in_memory else POINTER_BITS
+            ranks.append({"format": "UOP", "payload_word_bits": offsets, "flattened_rankIDs": [[row]]})
         if inner:
             ranks.append(coordinates if column in inner else coordinates | {"flattened_rankIDs": [[row]]})
         return {"name": tensor, "ranks": ranks or [{"format": "U"}]}
+
+    def segment_bits(self, tensor: str) -> int:
+        """What a row takes in a tile besides its nonzeros, in whole bytes: its pointer, and where tiles of A and B cut rows its
+        begin position, which all but the last tile write for the next one and all but the first read beside the row's end, and
+        the part of a beat that is another segment's."""
+        column = INDEXED[tensor][1]
+        sides = [loop.bound for loop in self.at("DRAM") if loop.rank == column]
+        if tensor == "C" or not sides:
+            return POINTER_BITS
+        words, bus = 3 - 2 / sides[0], self.design.axi.data_bits
+        shared = bus - gcd(bus, self.records[tensor].coordinate_bits + self.records[tensor].value_bits)
+        return 8 * round((POINTER_BITS * words + shared) / 8)
 
     def words(self, tensor: str) -> tuple[int, int]:
         """Nonzeros that a partition holds, and through how many the others stream."""
@@ -142,7 +154,7 @@ def _memory(own: _Machine) -> dict[str, Any]:
     attributes = {
         "width": own.design.axi.data_bits,
         "datawidth": value,
-        "metadata_storage_width": own.design.axi.data_bits,
+        "metadata_storage_width": 8,
         "metadata_datawidth": 32,
         "shared_bandwidth": own.design.axi.data_bits // value,
     }
@@ -227,25 +239,3 @@ def _mapping(own: _Machine) -> list[dict[str, Any]]:
         if level == levels[-1]:
             found.append(entry("PEs", "spatial", RANKS) | {"no_multicast_no_reduction": list(TENSORS)})
     return found
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes the YAML tag of a mapping, and equal parts as often as they stand."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _tagged(dumper: yaml.SafeDumper, content: dict[Any, Any]) -> yaml.Node:
-    tag = content.get(TAG)
-    plain = {key: value for key, value in content.items() if key != TAG}
-    return dumper.represent_mapping(f"!{tag}" if tag else "tag:yaml.org,2002:map", plain)
-
-
-_Dumper.add_representer(dict, _tagged)
-
-
-def spec_text(sections: Table[str, Any], comment: Sequence[str] = ()) -> str:
-    """YAML that ``fiberloom analyze`` reads. comment: lines at its head."""
-    body = yaml.dump(dict(sections), Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)
-    return "".join(f"# {line}\n" for line in comment) + str(body)

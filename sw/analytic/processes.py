@@ -5,7 +5,7 @@ import os
 import queue
 import signal
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ def cores() -> int:
 
 def in_order(jobs: int, items: Iterable[Item], function: Callable[[Item], Iterable[Result]]) -> Iterator[Result]:
     """Results of all items, in order, each as soon as it is known. Where processes cannot be forked one does all."""
+    if isinstance(items, Sized):
+        jobs = min(jobs, len(items))
     if jobs < 2 or "fork" not in multiprocessing.get_all_start_methods():
         for item in items:
             yield from function(item)

@@ -3,8 +3,9 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 
 from .analysis import Analysis, Evaluations, InvalidMapping, analyze, evaluate
@@ -13,9 +14,9 @@ from .mapping import Mapping
 from .mapspace import MapSpace, Point
 from .processes import in_order
 from .spec.load import Spec
-from .spec.read_mapper import Settings
+from .spec.read_mapper import EVALUATIONS, WHOLE, Settings
 
-__all__ = ["OBJECTIVE_UNITS", "Search", "objective_of", "search"]
+__all__ = ["OBJECTIVE_UNITS", "Portion", "Search", "Share", "Spread", "objective_of", "search"]
 
 OBJECTIVE_UNITS = {"delay": "cycles", "energy": "pJ", "edp": "pJ x cycles"}
 # Mappings that are evaluated at once where all are.
@@ -65,7 +66,7 @@ class Search:
 
 
 @dataclass
-class _Portion:
+class Portion:
     """What some mappings are worth, in the order in which they were met; of an invalid one why it is. better: the mappings that
     are better than all before them, by number. examples: of each reason."""
 
@@ -74,17 +75,35 @@ class _Portion:
     examples: dict[Reason, MappingError] = field(default_factory=dict)
 
 
+# Mappings to go through, or the number of a family of climbs: a share of the work that needs nothing of others.
+Share = list[Point] | int
+# Hands out shares and gives the portions of all of them, in order.
+Spread = Callable[[Iterable[Share], Callable[[Share], Iterator[Portion]]], Iterator[Portion]]
+
+
+HERE: Spread = partial(in_order, 1)
+
+
 class _Stopped(Exception):
     """A limit is reached."""
 
 
 @dataclass(frozen=True)
 class _Evaluator:
-    """Evaluates mappings of a space, many at once."""
+    """Evaluates mappings of a space, many at once. seed, limit: of families."""
 
     spec: Spec
     space: MapSpace
     objectives: tuple[str, ...]
+    seed: int
+    limit: int
+
+    def portions(self, share: Share) -> Iterator[Portion]:
+        """Of a share of the work."""
+        if isinstance(share, int):
+            yield from _family(self, self.seed, share, self.limit)
+        else:
+            yield self.portion(self.mappings(share))
 
     def mappings(self, points: Sequence[Point]) -> list[Mapping | MappingError]:
         found: list[Mapping | MappingError] = []
@@ -95,12 +114,12 @@ class _Evaluator:
                 found.append(error)
         return found
 
-    def portion(self, mappings: Sequence[Mapping | MappingError]) -> _Portion:
+    def portion(self, mappings: Sequence[Mapping | MappingError]) -> Portion:
         """What each mapping is worth."""
         real = [mapping for mapping in mappings if isinstance(mapping, Mapping)]
         evaluations = evaluate(self.spec, real)
         reasons = _reasons(evaluations)
-        found, best, number = _Portion(), None, 0
+        found, best, number = Portion(), None, 0
         for mapping in mappings:
             if isinstance(mapping, MappingError):
                 reason = (mapping.level, mapping.subject)
@@ -136,34 +155,29 @@ def search(
     space: MapSpace,
     settings: Settings,
     report: Callable[[Search], None] = lambda found: None,
-    jobs: int = 1,
+    spread: Spread = HERE,
 ) -> Search:
     """The best mapping of the space.
 
-    All mappings where they are no more than the limit, else climbs from random ones. jobs: processes that evaluate; they change
-    nothing: the same seed finds the same, unless seconds end it. An interrupt ends it and keeps the best. Raises InvalidMapping,
-    which says why, where no valid mapping was found.
+    All mappings where they are no more than the limit, else climbs from random ones. spread: where shares of the work are done,
+    which changes nothing: the same seed finds the same, unless seconds end it. An interrupt ends it and keeps the best. Raises
+    InvalidMapping, which says why, where no valid mapping was found.
     """
-    found = Search(settings.objectives, space.count(settings.evaluations))
+    limit = settings.evaluations
+    size = space.count(WHOLE if limit is None else limit)
+    if limit is None:
+        limit = EVALUATIONS if size is None else WHOLE
+    found = Search(settings.objectives, size)
     began = time.monotonic()
-    evaluator = _Evaluator(spec, space, settings.objectives)
-    merged = _Merge(spec, settings, found, report, began)
-    portions: Iterator[_Portion]
-    if found.size is not None or settings.in_order:
-        portions = in_order(
-            jobs, _portions(space, settings), lambda points: [evaluator.portion(evaluator.mappings(points))]
-        )
-    else:
-        families = range(-(-settings.evaluations // FAMILY))
-        portions = in_order(
-            min(jobs, len(families)),
-            families,
-            lambda number: _family(evaluator, settings.seed, number, settings.evaluations),
-        )
+    evaluator = _Evaluator(spec, space, settings.objectives, settings.seed, limit)
+    merged = _Merge(spec, settings, limit, found, report, began)
+    exhaustive = found.size is not None or settings.in_order
+    shares: Iterable[Share] = _portions(space, limit) if exhaustive else range(-(-limit // FAMILY))
+    portions = spread(shares, evaluator.portions)
     try:
         for portion in portions:
             merged.add(portion)
-        found.stopped = "all mappings" if found.size is not None or settings.in_order else "evaluations"
+        found.stopped = "all mappings" if exhaustive else "evaluations"
     except _Stopped as limit:
         found.stopped = str(limit)
     except KeyboardInterrupt:
@@ -187,6 +201,7 @@ class _Merge:
 
     spec: Spec
     settings: Settings
+    limit: int
     found: Search
     report: Callable[[Search], None]
     began: float
@@ -194,10 +209,10 @@ class _Merge:
     since_best: int = 0
     invalid: int = 0
 
-    def add(self, portion: _Portion) -> None:
+    def add(self, portion: Portion) -> None:
         settings, found = self.settings, self.found
         for number, value in enumerate(portion.values):
-            if found.evaluations >= settings.evaluations:
+            if found.evaluations >= self.limit:
                 raise _Stopped("evaluations")
             found.evaluations += 1
             if isinstance(value[-1], str):
@@ -208,7 +223,7 @@ class _Merge:
         if settings.seconds is not None and time.monotonic() - self.began >= settings.seconds:
             raise _Stopped("seconds")
 
-    def _refused(self, reason: Reason, portion: _Portion) -> None:
+    def _refused(self, reason: Reason, portion: Portion) -> None:
         self.found.reasons[reason] += 1
         self.found.examples.setdefault(reason, portion.examples[reason])
         self.invalid += 1
@@ -226,9 +241,9 @@ class _Merge:
             raise _Stopped("victory condition")
 
 
-def _portions(space: MapSpace, settings: Settings) -> Iterator[list[Point]]:
+def _portions(space: MapSpace, limit: int) -> Iterator[list[Point]]:
     """All mappings, up to the limit."""
-    points = islice(space.points(), settings.evaluations)
+    points = islice(space.points(), limit)
     while portion := list(islice(points, PORTION)):
         yield portion
 
@@ -242,13 +257,13 @@ class _Climber:
     waits: int = 0
 
 
-def _family(evaluator: _Evaluator, seed: int, number: int, limit: int) -> Iterator[_Portion]:
+def _family(evaluator: _Evaluator, seed: int, number: int, limit: int) -> Iterator[Portion]:
     """Climbs side by side from the best of some random mappings, until all mappings of the family are spent."""
     random_ = random.Random(f"{seed}/{number}")
     left, known = min(FAMILY, limit - number * FAMILY), set()
     climbers: list[_Climber] = []
 
-    def worth(points: Sequence[Point]) -> tuple[_Portion, list[tuple[Value, Point]]]:
+    def worth(points: Sequence[Point]) -> tuple[Portion, list[tuple[Value, Point]]]:
         """Of those that are met for the first time, and the valid ones of them."""
         nonlocal left
         new: list[tuple[Point, Mapping | MappingError]] = []

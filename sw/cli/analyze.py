@@ -5,21 +5,37 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from sw.analytic.errors import SpecError
 
 from . import options
 from .analyze_design import Against, Density, Design
+from .analyze_options import (
+    Changes,
+    Cluster,
+    Evaluations,
+    Jobs,
+    Loads,
+    Map,
+    MappingFile,
+    Objective,
+    Out,
+    Report,
+    Seconds,
+    Seed,
+    Specs,
+    Subjects,
+    Sweeps,
+    Victory,
+)
 from .printed import Outcome, printed
 from .reasons import Interrupted
 
 if TYPE_CHECKING:
     from sw.analytic.analysis import Analysis
     from sw.analytic.mapspace import MapSpace
-    from sw.analytic.search import Search
+    from sw.analytic.search import Search, Spread
     from sw.analytic.spec.extensions import Extensions
     from sw.analytic.spec.load import Spec
     from sw.analytic.spec.read_mapper import Settings
@@ -29,96 +45,31 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-Objective = Annotated[
-    str | None,
-    typer.Option(
-        "--objective", metavar="NAME[,NAME]", help="With --map: delay, energy or edp; others decide between equals."
-    ),
-]
-Evaluations = Annotated[
-    int | None, typer.Option("--evaluations", min=1, help="With --map: most mappings.", show_default="10000")
-]
-Seconds = Annotated[
-    float | None, typer.Option("--seconds", min=0.0, help="With --map: most seconds.", show_default="none")
-]
-Victory = Annotated[
-    int | None,
-    typer.Option(
-        "--victory",
-        min=1,
-        help="With --map: end after so many valid mappings that are no better.",
-        show_default="never",
-    ),
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="With --map: of random choices.", show_default="0")]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="With --map: processes; the result is the same.", show_default="all cores"),
-]
-
 
 def analyze(
     console: "Console",
-    specs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SPEC.yaml...",
-            help="Files of one specification, or a shipped name; with --design operands A [B].",
-            show_default=False,
-        ),
-    ],
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Change a value, as in problem.instance.K=64; repeatable."),
-    ] = None,
-    sweeps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sweep",
-            metavar="PATH=V1,V2",
-            help="Analyse each value; ranges are 1..9, 0.1..0.9:0.2, 8..64*2; several make every combination.",
-        ),
-    ] = None,
-    subjects: Annotated[
-        list[str] | None,
-        typer.Option("--explain", metavar="LEVEL.TENSOR", help="Print how the numbers came about; repeatable."),
-    ] = None,
-    loads: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--load",
-            "--plugin",
-            metavar="FILE.py",
-            help="Run a file with densities and formats of your own; repeatable.",
-        ),
-    ] = None,
-    mapping: Annotated[
-        Path | None,
-        typer.Option("--mapping", metavar="FILE.yaml", help="Take the mapping of this file, not the specification's."),
-    ] = None,
-    search: Annotated[
-        bool, typer.Option("--map", help="Search for the best mapping; the specification needs none.")
-    ] = False,
+    specs: Specs,
+    changes: Changes = None,
+    sweeps: Sweeps = None,
+    subjects: Subjects = None,
+    loads: Loads = None,
+    mapping: MappingFile = None,
+    search: Map = False,
     objective: Objective = None,
     evaluations: Evaluations = None,
     seconds: Seconds = None,
     victory: Victory = None,
     seed: Seed = None,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     design: Design = None,
     tiling: options.Tiling = None,
     scheme_file: options.SchemeFile = None,
     transpose_b: options.TransposeB = False,
     density: Density = None,
     against: Against = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE.yaml",
-            help="With --map: write the best mapping here; with --design: the specification.",
-        ),
-    ] = None,
+    out: Out = None,
+    report: Report = None,
 ) -> Outcome:
     """Analyse an accelerator: cycles, energy, and every actual, gated and skipped access, from a specification alone.
 
@@ -136,16 +87,30 @@ def analyze(
 
     limits = {"objective": objective, "evaluations": evaluations, "seconds": seconds, "victory": victory, "seed": seed}
     of_design = _OfDesign(tiling, scheme_file, transpose_b, density, against)
+    _check_folders({"--out": out, "--report": report})
     if design is not None:
         _refuse_beside_design(
-            {"map": search, "mapping": mapping, "sweep": sweeps, "load": loads, **limits, "jobs": jobs}
+            {
+                "map": search,
+                "mapping": mapping,
+                "sweep": sweeps,
+                "load": loads,
+                **limits,
+                "jobs": jobs,
+                "cluster": cluster,
+            }
         )
-        return _print_design(console, specs, design, changes or [], of_design, subjects or (), out)
+        return _print_design(console, specs, design, changes or [], of_design, subjects or (), out, report)
     of_design.require_none()
-    _check_options(limits | {"jobs": jobs, "out": out}, mapping, search=search)
-    if sweeps and (subjects or out):
-        raise SpecError(f"--sweep {sweeps[0]}: must not stand with {'--explain' if subjects else '--out'}")
-    asked = _Asked(console, specs, changes or (), load_extensions(loads or ()), mapping, search, limits, jobs)
+    _check_options(limits | {"jobs": jobs, "cluster": cluster}, mapping, search=search)
+    if cluster is not None and loads:
+        raise SpecError(f"--cluster {cluster}: must not stand with --load: workers have no such file")
+    of_one = next(
+        (f"--{name}" for name, value in (("explain", subjects), ("out", out), ("report", report)) if value), None
+    )
+    if sweeps and of_one:
+        raise SpecError(f"--sweep {sweeps[0]}: must not stand with {of_one}")
+    asked = _Asked(console, specs, changes or (), load_extensions(loads or ()), mapping, search, limits, jobs, cluster)
     try:
         if sweeps:
             points = [(point, asked.point_record(point)) for point in sweep_points(sweeps)]
@@ -155,15 +120,15 @@ def analyze(
             return Outcome()
         layers = asked.layers()
         if layers:
-            if subjects or out:
-                raise SpecError(f"{'--explain' if subjects else '--out'}: must not stand with a network: it has layers")
+            if of_one:
+                raise SpecError(f"{of_one}: must not stand with a network: it has layers")
             _print_network(console, asked.network(layers, ()))
             return Outcome()
         analysis, found = asked.analysis((), None)
     except InvalidMapping as error:
         console.document(invalid_record(str(error)))
         raise
-    return _print_one(console, analysis, found, subjects or (), out)
+    return _print_one(console, analysis, found, subjects or (), out, report)
 
 
 command = printed(analyze)
@@ -199,6 +164,7 @@ def _print_design(
     of_design: _OfDesign,
     subjects: Sequence[str],
     out: Path | None,
+    report: Path | None,
 ) -> Outcome:
     from sw.analytic.analysis import InvalidMapping
     from sw.analytic.result import invalid_record
@@ -222,7 +188,7 @@ def _print_design(
         console.document(invalid_record(str(error)))
         raise
     extra = {"comparison": [row.as_dict() for row in rows]} if rows else {}
-    found = _print_one(console, analysis, None, subjects, None, extra)
+    found = _print_one(console, analysis, None, subjects, None, report, extra)
     if rows:
         console.print("\n" + "\n".join(compared_lines(rows, str(of_design.against))))
     return found
@@ -240,6 +206,7 @@ class _Asked:
     search: bool
     limits: dict[str, Any]
     jobs: int | None
+    cluster: str | None
 
     def layers(self, point: Sequence[str] = ()) -> "list[Layer]":
         from sw.analytic.spec.load import load_layers
@@ -256,9 +223,21 @@ class _Asked:
             return analyzed(load_spec(self.specs, changes, self.extensions, self.mapping, layer)), None
         spec, space, settings = load_search(self.specs, changes, self.extensions, layer)
         quiet = self.console.quiet or self.console.as_json
-        found = _search(spec, space, _limited(settings, self.limits), self.jobs, quiet=quiet)
+        found = _search(spec, space, _limited(settings, self.limits), self._spread(), quiet=quiet)
         assert found.best is not None
         return found.best, found
+
+    def _spread(self) -> "Spread":
+        """Where a search is done."""
+        from functools import partial
+
+        from sw.analytic.processes import cores, in_order
+
+        if self.cluster is None:
+            return partial(in_order, self.jobs or cores())
+        from .search_cluster import on_cluster
+
+        return on_cluster(self.cluster)
 
     def record(self, point: Sequence[str], layer: "Layer | None") -> dict[str, Any]:
         from sw.analytic.result import record
@@ -302,6 +281,7 @@ def _print_one(
     found: "Search | None",
     subjects: Sequence[str],
     out: Path | None,
+    report: Path | None,
     extra: dict[str, Any] | None = None,
 ) -> Outcome:
     from sw.analytic.explain import explain
@@ -311,7 +291,9 @@ def _print_one(
         for note in analysis.spec.notes:
             console.warn(note)
     if out is not None:
-        _write(out, analysis)
+        _write(out, analysis, whole=found is None)
+    if report is not None:
+        _write_report(report, analysis, console.words)
     explanations = [explain(analysis, subject) for subject in subjects]
     document = record(analysis) | (extra or {})
     if found is not None:
@@ -367,12 +349,19 @@ def _check_options(options: dict[str, Any], mapping: Path | None, *, search: boo
     given = next((name for name, value in options.items() if value is not None), None)
     if given is not None and not search:
         raise SpecError(f"--{given}: needs --map")
+    if options["jobs"] is not None and options["cluster"] is not None:
+        raise SpecError(f"--jobs {options['jobs']}: must be left out with --cluster, which has the workers it has")
     if search and mapping is not None:
         raise SpecError(f"--mapping {mapping}: must not stand with --map, which finds a mapping")
-    if options["out"] is not None:
-        from .output import check_folder
 
-        check_folder(options["out"].parent)
+
+def _check_folders(paths: "dict[str, Path | None]") -> None:
+    """By option."""
+    for option, path in paths.items():
+        if path is not None:
+            from .output import check_folder
+
+            check_folder(path.parent, option)
 
 
 def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
@@ -390,10 +379,9 @@ def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
     return replace(settings, **given)
 
 
-def _search(spec: "Spec", space: "MapSpace", settings: "Settings", jobs: int | None, *, quiet: bool) -> "Search":
+def _search(spec: "Spec", space: "MapSpace", settings: "Settings", spread: "Spread", *, quiet: bool) -> "Search":
     """With a line of progress that has the best so far, renewed some times a second; where standard error is no terminal, some
     lines in all."""
-    from sw.analytic.processes import cores
     from sw.analytic.search import search
 
     lively = sys.stderr.isatty()
@@ -412,7 +400,7 @@ def _search(spec: "Spec", space: "MapSpace", settings: "Settings", jobs: int | N
         )
 
     try:
-        return search(spec, space, settings, report, jobs or cores())
+        return search(spec, space, settings, report, spread)
     finally:
         if lively and shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
@@ -465,14 +453,28 @@ def _nest(analysis: "Analysis") -> list[str]:
     return lines
 
 
-def _write(path: Path, analysis: "Analysis") -> None:
+def _write(path: Path, analysis: "Analysis", *, whole: bool) -> None:
+    """The whole specification, or the mapping alone."""
     from sw.analytic.spec.write_mapping import mapping_text
+    from sw.analytic.spec.write_spec import spec_text, written_sections
 
     from .output import as_text, write_files
 
     spec = analysis.spec
-    text = mapping_text(spec.document, spec.mapping, spec.architecture)
+    if whole:
+        text = spec_text(written_sections(spec.document, path.parent))
+    else:
+        text = mapping_text(spec.document, spec.mapping, spec.architecture)
     write_files(path.parent, {path.name: as_text(text)})
+
+
+def _write_report(path: Path, analysis: "Analysis", words: list[str] | None) -> None:
+    from sw.report.analysis import render
+
+    from .output import as_text, write_files
+    from .pipeline import repeat_command
+
+    write_files(path.parent, {path.name: as_text(render(analysis, repeat_command(words)))}, option="--report")
 
 
 def _summary(analysis: "Analysis") -> list[str]:

@@ -68,7 +68,8 @@ def analyze_design(
     """The analysis of the specification that the design, the scheme and the operands make, which ``out`` keeps, and what was
     counted beside it. Raises UserError, InvalidMapping among them."""
     from sw.analytic.design_operands import KINDS, told
-    from sw.analytic.design_spec import design_sections, require_export, spec_text
+    from sw.analytic.design_spec import design_sections, require_export
+    from sw.analytic.spec.write_spec import spec_text
     from sw.scheme.errors import SchemeError
 
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands
@@ -93,7 +94,8 @@ def analyze_design(
         scheme = interruptible(choose_scheme, choice, given, hardware)
     a, b = given["A"].matrix, given["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
-    found = told(density, a, b, "operands" if out is None else out.stem)
+    step = None if scheme.buffers("C") or scheme.T_k >= a.shape[1] else scheme.T_k
+    found = told(density, a, b, "operands" if out is None else out.stem, step, joined=scheme.T_j < b.shape[1])
     try:
         require_export(hardware, scheme)
     except SchemeError as error:

@@ -199,6 +199,8 @@ def _failed(error: Exception) -> int:
     if not isinstance(code, int):
         traceback.print_exc()
         return INTERNAL_ERROR
+    from .failures import no_number
+
     # Option parsing raises its own kind, with the message in a method.
     render = getattr(error, "format_message", None)
     text = render() if callable(render) else str(error)
@@ -206,6 +208,7 @@ def _failed(error: Exception) -> int:
         from gen.design import did_you_mean
 
         text = f"No such option: {option}{did_you_mean(option, near)}"
+    text = no_number(error) or text
     if not text.strip():
         return code
     return _complain(text, code)

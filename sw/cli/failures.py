@@ -1,11 +1,24 @@
-"""Failures of many runs by their reason: each reason once, with its number of runs."""
+"""What is said of failures: of an option that is no number, and of many runs each reason once, with its number of runs."""
 
 import re
 from collections.abc import Iterable
 
-__all__ = ["Failures"]
+__all__ = ["Failures", "no_number"]
 
+# What options of numbers take, by the first word of the kind of their error.
+NUMBERS = {"int": "a whole number", "float": "a number"}
 NUMBER = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)?")
+
+
+def no_number(error: Exception) -> str | None:
+    """What is said of an option whose value is no number; None of other errors."""
+    errors = getattr(error.__cause__, "errors", None)
+    option = getattr(getattr(error, "param", None), "opts", None)
+    if not callable(errors) or not option:
+        return None
+    found = errors()[0]
+    kind = NUMBERS.get(found["type"].partition("_")[0])
+    return None if kind is None else f"{option[0]} {found['input']}: must be {kind}"
 
 
 class Failures:

@@ -15,6 +15,7 @@ import typer
 from sw.operands.errors import UserError
 
 from .console import Console, json_text
+from .failures import no_number
 from .output import remove_empty
 from .printed import Outcome
 
@@ -58,8 +59,13 @@ def call(name: str, operands: Mapping[str, Any], options: Mapping[str, Any]) -> 
     # One that could be taken for an option.
     words = [*words, "--", *texts] if any(text.startswith("-") for text in texts) else [*texts, *words]
     # Not by calling the parser, which would also set how this process shows exceptions.
-    with _parser(name).make_context("fiberloom", list(words)) as context:
-        arguments: dict[str, Any] = context.command.invoke(context)
+    try:
+        with _parser(name).make_context("fiberloom", list(words)) as context:
+            arguments: dict[str, Any] = context.command.invoke(context)
+    except Exception as error:
+        if (said := no_number(error)) is not None:
+            raise UserError(said) from None
+        raise
     for side in ("json", "quiet"):
         del arguments[side]
     places = [each for each, kind in inspect.signature(module.command).parameters.items() if _is_operand(kind)]

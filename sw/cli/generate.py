@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 HELP = "help"
+# The C driver of the folder against the compiled simulation.
+DRIVER = "driver"
 
 
 def generate(
@@ -37,10 +39,17 @@ def generate(
         str | None,
         typer.Option("--area", metavar="TARGET", help="Cells on the blocks' pages (takes minutes), as synth --target."),
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Of the top module; the other modules' names then begin with it."),
+    ] = None,
     out: options.Out = None,
     lint: Annotated[bool, typer.Option("--lint", help="Check the Verilog with Verilator's -Wall.")] = False,
     smoke: Annotated[
-        str | None, typer.Option("--smoke", metavar="icarus|verilator", help="Run the smoke bench of the folder.")
+        str | None,
+        typer.Option(
+            "--smoke", metavar="icarus|verilator|driver", help="Run the smoke bench of the folder, or its C driver."
+        ),
     ] = None,
     seed: options.UnusedSeed = 0,
 ) -> Outcome:
@@ -52,20 +61,23 @@ def generate(
     """
     from gen.design import DesignError
     from gen.synth import check_target
+    from gen.verilog import check_name
     from sw.operands import UserError
 
     from .pipeline import load_design
 
     try:
         if list_blocks or block == HELP:
-            _check_list(block, param or [], {"--area": area, "--out": out, "--smoke": smoke}, lint)
+            _check_list(block, param or [], {"--area": area, "--name": name, "--out": out, "--smoke": smoke}, lint)
             _list(console, load_design(config, changes or [], value))
             return Outcome()
         _check(block, param, smoke)
         if area is not None:
             check_target(area)
+        if name is not None:
+            check_name(name)
         design = load_design(config, changes or [], value)
-        return _generate(console, design, block, param or [], area, out, lint, smoke)
+        return _generate(console, design, block, param or [], area, name, out, lint, smoke)
     except DesignError as error:
         raise UserError(str(error).replace("--target", "--area")) from None
 
@@ -97,8 +109,9 @@ def _check(block: str | None, param: list[str] | None, smoke: str | None) -> Non
         raise UserError(f"--param {param[0]}: only with --block")
     if smoke is not None and block is not None:
         raise UserError(f"--smoke {smoke}: only without --block: the bench is that of the accelerator")
-    if smoke is not None and smoke not in SIMULATORS:
-        raise UserError(f"--smoke {smoke}: must be one of {', '.join(SIMULATORS)}{did_you_mean(smoke, SIMULATORS)}")
+    ways = (*SIMULATORS, DRIVER)
+    if smoke is not None and smoke not in ways:
+        raise UserError(f"--smoke {smoke}: must be one of {', '.join(ways)}{did_you_mean(smoke, ways)}")
 
 
 def _list(console: "Console", design: "Design") -> None:
@@ -139,6 +152,7 @@ def _generate(
     block: str | None,
     param: list[str],
     area: str | None,
+    called: str | None,
     out: Path | None,
     lint: bool,
     smoke: str | None,
@@ -163,11 +177,11 @@ def _generate(
         def counted(done: int, of: int) -> None:
             progress(done / of, f"{done} of {of} modules synthesised")
 
-        top = "accelerator"
+        top = called or "accelerator"
         if kind is not None:
-            top, texts = block_products(kind, values, area, counted)
+            top, texts = block_products(kind, values, area, counted, called, design)
         else:
-            texts = products(design, run, area, counted)
+            texts = products(design, run, area, counted, called)
         try:
             written = write_folder(folder, texts)
         except OSError as error:
@@ -181,14 +195,9 @@ def _generate(
             complaints = check(folder, top, texts["files.f"].split())
     passed = ""
     if smoke is not None:
-        from gen.simulate import smoke as simulate
-
         with when_interrupted(complete), console.phase("smoke", f"Running the smoke bench with {smoke}"):
-            (done,) = simulate(folder, smoke)
-        said = done.stdout.strip().splitlines()
-        passed = next((line for line in said if line.startswith("PASS")), "")
-        if done.returncode or not passed:
-            complaints += said[-20:] or [f"{smoke} ended with exit code {done.returncode}"]
+            passed, failed = _smoked(folder, design, smoke)
+        complaints += failed
 
     sizes = {str(path): len(texts[name].encode()) for path, name in zip(written, texts, strict=True)}
     console.document(
@@ -215,3 +224,19 @@ def _generate(
     if lint or smoke:
         console.print("\n".join(complaints) or f"checked     {passed or 'no warnings'}")
     return Outcome(correct=not complaints)
+
+
+def _smoked(folder: Path, design: "Design", smoke: str) -> tuple[str, list[str]]:
+    """The line that says PASS, and what is wrong."""
+    if smoke == DRIVER:
+        from sw.runtime.simulation.c_driver import drive
+
+        said, code = drive(folder, design), 0
+    else:
+        from gen.simulate import smoke as simulate
+
+        (done,) = simulate(folder, smoke)
+        said, code = done.stdout.strip().splitlines(), done.returncode
+    passed = next((line for line in said if line.startswith("PASS")), "")
+    failed = bool(code) or not passed or (smoke == DRIVER and len(said) > 1)
+    return passed, (said[-20:] or [f"{smoke} ended with exit code {code}"]) if failed else []

@@ -199,6 +199,7 @@ Out = Annotated[
     typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False, parser=_folder),
 ]
 NoResult = Annotated[bool, typer.Option("--no-result", help="Leave C.npz out.")]
+Scipy = Annotated[bool, typer.Option("--scipy", help="Time SciPy's product on one core of this machine, too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
 # All commands take it, so that one command line fits them, also those without randomness.

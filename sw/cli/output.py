@@ -45,7 +45,7 @@ def as_json(content: Any) -> Writer:
     return as_text(json.dumps(plain_text(content), indent=2) + "\n")
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, option: str = "--out") -> None:
     """Makes the folder and refuses one that cannot be written, before hours are spent on its content.
 
     The command's end removes it where nothing was written (:func:`remove_empty`).
@@ -53,9 +53,9 @@ def check_folder(folder: Path) -> None:
     try:
         _made.extend(folders.make(folder))
     except OSError as error:
-        raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
+        raise UserError(f"{option} {folder}: cannot be written ({error.strerror or error})") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"--out {folder}: cannot be written (permission denied)")
+        raise UserError(f"{option} {folder}: cannot be written (permission denied)")
 
 
 def remove_empty() -> None:
@@ -97,7 +97,7 @@ def keep_record(folder: Path) -> None:
         )
 
 
-def write_files(folder: Path, files: dict[str, Writer], gone: tuple[str, ...] = ()) -> None:
+def write_files(folder: Path, files: dict[str, Writer], gone: tuple[str, ...] = (), option: str = "--out") -> None:
     """Writes all files or, if one fails, none. A file that was there is replaced in one step, one of ``gone`` removed.
 
     Raises UserError when the folder cannot be written.
@@ -112,4 +112,4 @@ def write_files(folder: Path, files: dict[str, Writer], gone: tuple[str, ...] = 
             for name in gone:
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
+        raise UserError(f"{option} {folder}: cannot be written ({error.strerror or error})") from None

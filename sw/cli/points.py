@@ -79,15 +79,15 @@ class Point:
 
 
 @cache
-def code_version(engine: str) -> str:
-    """The installed version and a digest of the source that the engine's results come from."""
+def code_version(tier: str) -> str:
+    """The installed version and a digest of the source that the tier's results come from."""
     from importlib import metadata
 
     try:
         version = metadata.version("fiberloom")
     except metadata.PackageNotFoundError:
         version = "unknown"
-    return f"{version}-{source_digest(ROOMS[engine])}"
+    return f"{version}-{source_digest(ROOMS[tier])}"
 
 
 def find_operands(given: Iterable[str]) -> list[tuple[str, str | None]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.engine_result import EngineResult
     from sw.formats.csr import Csr
+    from sw.operands import Operand
     from sw.plan.plan import Plan
 
     from .console import Console
@@ -58,6 +59,7 @@ def run(
     as_stored: options.AsStored = False,
     out: options.Out = None,
     no_result: options.NoResult = False,
+    scipy: options.Scipy = False,
     seed: options.Seed = 0,
 ) -> Outcome:
     """Schedule, run, verify and report one multiplication C = A x B.
@@ -115,7 +117,6 @@ def run(
         refuse_uneven(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
-
     conversions = Conversions(formats, engine, design, scheme, a, b)
     planned = conversions.entering(planned)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
@@ -142,6 +143,7 @@ def run(
             model=model,
             stored=conversions.stored,
             least_reads=least,
+            scipy=_scipy_seconds(console, operands) if scipy else None,
         )
     )
     c = product.canonical if result.c is None else result.c.without_zeros()
@@ -154,6 +156,15 @@ def run(
 
 
 command = printed(run)
+
+
+def _scipy_seconds(console: "Console", operands: "dict[str, Operand]") -> float:
+    from sw.runtime.scipy_time import scipy_seconds
+
+    from .pipeline import interruptible
+
+    with console.phase("scipy", "Timing SciPy"):
+        return interruptible(scipy_seconds, operands["A"].matrix, operands["B"].matrix)
 
 
 def _simulated(
@@ -244,6 +255,13 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
             console.print(
                 f"time        {spent} at {clock['mhz']:g} MHz, which place and route reached on {clock['part']}"
             )
+    if record["scipy_seconds"] is not None:
+        even = (
+            ""
+            if not record["cycles"]
+            else f"; {record['cycles'] / record['scipy_seconds'] / 1e6:,.3g} MHz take as long"
+        )
+        console.print(f"SciPy       {1e3 * record['scipy_seconds']:,.3g} ms on one core of this machine{even}")
     if record["dram_bytes"] is not None:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"

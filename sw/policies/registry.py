@@ -7,10 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gen.design import did_you_mean
 from sw.plugins import PluginError, label, table
 from sw.scheme.errors import SchemeError
-from sw.scheme.scheme import Scheme
 from sw.scheme.terms import GUSTAVSON, INNER, OUTER, WEIGHT_STATIONARY
 
 if TYPE_CHECKING:
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from sw.cost.passes import Passes
     from sw.cost.protocol import Machine, Policy
     from sw.formats.canonical import Matrix
+    from sw.scheme.scheme import Scheme
 
 __all__ = ["DATAFLOWS_OF", "POLICIES", "find_policy", "option_names", "policy_names", "schedule"]
 
@@ -58,6 +57,8 @@ def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     """
     names = policy_names()
     if name not in names:
+        from gen.design import did_you_mean
+
         raise SchemeError("policy", name, f"one of {', '.join(names)}{did_you_mean(name, names)}")
     if dataflow not in DATAFLOWS_OF.get(name, (GUSTAVSON,)):
         others = ", ".join(other for other in POLICIES if dataflow in DATAFLOWS_OF[other])
@@ -86,7 +87,7 @@ def schedule(
     judge: "Judge | None" = None,
     passes: "Passes | None" = None,
     **options: Any,
-) -> Scheme:
+) -> "Scheme":
     """Let a policy decide, check that the design can run what it chose, and note how long it took.
 
     ``A`` and ``B``: matrices in any SciPy format, or NumPy arrays of two dimensions (:func:`sw.formats.canonical.canonical`).
@@ -96,6 +97,7 @@ def schedule(
     """
     from sw.cost.passes import NO_PASSES
     from sw.formats.canonical import canonical
+    from sw.scheme.scheme import Scheme
 
     chooser = find_policy(policy, design.pe.dataflow)
     same = B is A

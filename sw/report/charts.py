@@ -1,13 +1,27 @@
 """Bar charts and the occupancy plot as inline SVG; colours come from the page's style sheet."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-__all__ = ["NARROW", "WIDE", "Segment", "bars", "both", "energy_parts", "occupancy", "short", "ticks"]
+__all__ = [
+    "HALF",
+    "NARROW",
+    "WIDE",
+    "Segment",
+    "apart",
+    "bars",
+    "both",
+    "energy_parts",
+    "occupancy",
+    "picture",
+    "short",
+    "ticks",
+]
 
-# Widths in pixels at which letters have their size: of a page, and of a phone.
-WIDE, NARROW = 860, 350
+# Widths in pixels at which letters have their size: of a page, of two charts side by side on it, and of a phone.
+WIDE, HALF, NARROW = 860, 420, 350
 LETTER = 6.7  # mean width of one, of 12 pixels
 MOST_NAME = 340
 ROW = 26
@@ -33,9 +47,9 @@ def energy_parts(energy: Mapping[str, float]) -> list[Segment]:
     return [(f"d{n}", part, f"{name}, pJ") for n, (name, part) in enumerate(parts)]
 
 
-def both(draw: Callable[[int], str]) -> str:
-    """A chart drawn for a page and for a phone; the style sheet shows the one that fits."""
-    return f'<div class="wide">{draw(WIDE)}</div><div class="narrow">{draw(NARROW)}</div>'
+def both(draw: Callable[[int], str], wide: int = WIDE) -> str:
+    """A chart drawn for a page, ``wide`` pixels of it, and for a phone; the style sheet shows the one that fits."""
+    return f'<div class="wide">{draw(wide)}</div><div class="narrow">{draw(NARROW)}</div>'
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -46,6 +60,16 @@ def ticks(low: float, high: float) -> list[float]:
         if last - first + 1 >= LEAST_TICKS:
             return [n * step / part for n in range(first, last + 1)]
     return [low, (low + high) / 2, high]
+
+
+def apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
+    """Which of the texts along an axis do not touch: every n-th, as many as there is space for."""
+    wide = max(map(len, texts)) * LETTER + 8
+    for stride in range(1, len(places) + 1):
+        kept = range(0, len(places), stride)
+        if all(places[b] - places[a] >= wide for a, b in itertools.pairwise(kept)):
+            return list(kept)
+    return [0]
 
 
 def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str, width: int = WIDE) -> str:
@@ -83,10 +107,11 @@ def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str, width: 
         parts.append(f'<text class="value" x="{at + 6:.1f}" y="{top + 14}">{escape(text)}</text>')
     # Who cannot see the bars is told their values.
     told = f"{label}: {'; '.join(f'{name} {text}' for name, _, text in rows)}"
-    return _svg(parts, told, width, len(rows) * row + 6)
+    return picture(parts, told, width, len(rows) * row + 6)
 
 
-def _svg(parts: Sequence[str], label: str, width: float, height: float) -> str:
+def picture(parts: Sequence[str], label: str, width: float, height: float) -> str:
+    """A chart from its parts. ``label``: what who cannot see it is told."""
     return (
         f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}" '
         f'style="max-width:{width}px">{"".join(parts)}</svg>'
@@ -112,6 +137,7 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
     def down(size: float) -> float:
         return height - size / top * height + 6
 
+    parts.append('<g class="y-ticks">')
     for size in ticks(0, top):
         parts.append(
             f'<line class="axis" x1="{left}" x2="{left + plot_width:.1f}" y1="{down(size):.1f}" y2="{down(size):.1f}"/>'
@@ -121,6 +147,7 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
             parts.append(
                 f'<text class="value" x="{left - 6}" y="{down(size) + 4:.1f}" text-anchor="end">{short(size)}</text>'
             )
+    parts.append("</g>")
     for n, size in enumerate(peaks):
         tall = size / top * height
         kind = "over" if size > capacity else "fits"
@@ -140,4 +167,4 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
     )
     over = sum(size > capacity for size in sizes)
     told = f"{label}: {count:,} tiles, the largest {short(max(sizes))} bytes, {over:,} above the {short(capacity)} that fit"
-    return _svg(parts, told, width, height + 30)
+    return picture(parts, told, width, height + 30)

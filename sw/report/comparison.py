@@ -9,7 +9,9 @@ from sw.runtime.energy import COMPONENTS
 from sw.runtime.result import TENSORS, converting
 
 from .charts import WIDE, bars, both, energy_parts, short
-from .page import PALETTE, environment
+from .page import PALETTE, page
+from .roofline import Work, most_macs, roofline
+from .scatter import KINDS, Dot, scatter
 
 __all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
 
@@ -175,11 +177,48 @@ def _time_chart(records: list[dict[str, Any]]) -> str:
     return both(partial(bars, rows, "Seconds of scheduling and of the run"))
 
 
+def _measured(records: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    """Records with cycles and bytes, and the kind of dot of each."""
+    found = [record for record in records if record["cycles"] and record["dram_bytes"] and record["macs"]]
+    return [(n % KINDS, record) for n, record in enumerate(found)]
+
+
+def _side_by_side(records: list[dict[str, Any]]) -> str | None:
+    """Cycles over bytes, a dot a tiling."""
+    dots = [
+        Dot(
+            x=record["dram_bytes"]["total"],
+            y=record["cycles"],
+            kind=kind,
+            text=f"{_name(record)}: {short(record['dram_bytes']['total'])} bytes, {short(record['cycles'])} cycles",
+            name=_name(record),
+        )
+        for kind, record in _measured(records)
+    ]
+    return both(partial(scatter, dots, "DRAM bytes", "cycles")) if dots else None
+
+
+def _roofline(records: list[dict[str, Any]]) -> str | None:
+    found = _measured(records)
+    if not found:
+        return None
+    runs = [
+        Work(
+            name=_name(record), macs=record["macs"], dram_bytes=record["dram_bytes"]["total"],
+            cycles=record["cycles"], kind=kind,
+        )
+        for kind, record in found
+    ]  # fmt: skip
+    first = found[0][1]
+    most = most_macs(first["macs"], first["cycles"], first["pe_utilization"])
+    return roofline(runs, most, first["design"]["axi"]["data_bits"] // 8)
+
+
 def plot(records: list[dict[str, Any]]) -> str:
     """Cycles of each tiling as an SVG file of its own."""
     chart = _cycle_chart(records)
     head, rest = chart.split(">", 1)
-    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}</style>{rest}\n'
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}.chart {{ background: var(--page); }}</style>{rest}\n'
 
 
 def clock_text(clock: dict[str, Any]) -> str:
@@ -194,7 +233,8 @@ def clock_text(clock: dict[str, Any]) -> str:
 
 def render(records: list[dict[str, Any]], failures: dict[str, str], command: str) -> str:
     """The page. ``failures``: tilings that could not be run, and why."""
-    return environment().get_template("comparison.html.j2").render(
+    return page(
+        "comparison.html.j2",
         records=records,
         rows=[_row(record) for record in records],
         failures=failures,
@@ -204,6 +244,8 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         clock=clock_text(records[0]["design"]["clock"]),
         timed=any(record["cycles"] is not None for record in records),
         cycle_chart=both(partial(_cycle_chart, records)),
+        side_by_side=_side_by_side(records),
+        roofline_chart=_roofline(records),
         traffic_chart=_traffic_chart(records),
         energy_chart=_energy_chart(records),
         components=COMPONENTS,

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from sw.engine_result import EngineResult
 from sw.runtime.result import TENSORS, TRAFFIC
-from sw.scheme.terms import LISTS
+from sw.scheme.terms import GUSTAVSON, LISTS
 
-from .charts import bars, both, energy_parts, occupancy, short
-from .page import environment
+from .architecture import architecture, shares
+from .charts import Segment, bars, both, energy_parts, occupancy, short
+from .page import page
+from .roofline import Work, most_macs, roofline
 from .spy import spy
+from .timeline import timeline
 
 if TYPE_CHECKING:
     from sw.formats.csr import Csr
@@ -49,6 +52,9 @@ ENERGIES = {
     "conversion": "conversion of formats",
 }
 ALTERNATIVES = 12
+# PEs that have a bar each; of more these are shown.
+MOST_PES = 32
+QUARTERS = {"least busy PE": 0.0, "lower quarter": 0.25, "median": 0.5, "upper quarter": 0.75, "busiest PE": 1.0}
 # The measures that schemes are compared by, the most reliable first: the number that both must have, and its name.
 MEASURES = {
     "judged_cycles": "in the model tier",
@@ -97,23 +103,25 @@ def render(
         "j": record["operands"]["B"]["cols"],
         "k": record["operands"]["A"]["cols"],
     }
-    return (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            record=record,
-            pictures=pictures,
-            tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
-            loads=LOADS[scheme.load] + (f"; rows of C in strips of {scheme.T_j:,} columns" if scheme.strips else ""),
-            beaten=_beaten(scheme, shapes["j"]),
-            cycle_chart=_cycle_chart(record),
-            pe_chart=_pe_chart(record),
-            stall_chart=_stall_chart(record),
-            traffic_chart=_traffic_chart(record),
-            energy_chart=_energy_chart(record),
-            occupancies=_occupancies(result),
-            kinds=KINDS,
-        )
+    return page(
+        "report.html.j2",
+        record=record,
+        pictures=pictures,
+        tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
+        loads=LOADS[scheme.load] + (f"; rows of C in strips of {scheme.T_j:,} columns" if scheme.strips else ""),
+        beaten=_beaten(scheme, shapes["j"]),
+        cycle_chart=_cycle_chart(record),
+        roofline_chart=_roofline_chart(record),
+        timeline_chart=_timeline_chart(record),
+        load_chart=_load_chart(record),
+        waits=architecture(shares(record)) if record["design"]["pe"]["dataflow"] == GUSTAVSON else None,
+        scipy_chart=_scipy_chart(record),
+        pe_chart=_pe_chart(record),
+        stall_chart=_stall_chart(record),
+        traffic_chart=_traffic_chart(record),
+        energy_chart=_energy_chart(record),
+        occupancies=_occupancies(result),
+        kinds=KINDS,
     )
 
 
@@ -173,6 +181,51 @@ def _cycle_chart(record: dict[str, Any]) -> str | None:
     ideal = record["ideal_cycles"]
     rows.append(("ideal: compulsory bytes", [("bound", ideal, "cycles")], f"{ideal:,} ({ideal / cycles:.1%})"))
     return both(partial(bars, rows, "Cycles of this run against its bounds"))
+
+
+def _roofline_chart(record: dict[str, Any]) -> str | None:
+    cycles, traffic, macs = record["cycles"], record["dram_bytes"], record["macs"]
+    if not cycles or traffic is None or not macs:
+        return None
+    runs = [
+        Work(name="this run", macs=macs, dram_bytes=traffic["total"], cycles=cycles),
+        Work(
+            name="ideal", macs=macs, dram_bytes=record["useful_bytes"]["total"], cycles=record["ideal_cycles"], kind=7
+        ),
+    ]
+    return roofline(runs, most_macs(macs, cycles, record["pe_utilization"]), record["design"]["axi"]["data_bits"] // 8)
+
+
+def _timeline_chart(record: dict[str, Any]) -> str | None:
+    seen = record["activity"]
+    return None if seen is None else both(partial(timeline, seen["units"], seen["interval"], seen["cycles"]))
+
+
+def _load_chart(record: dict[str, Any]) -> str | None:
+    """Busy cycles of each PE; of many their least, quarters and most."""
+    busy = record["pe_busy"]
+    if busy is None:
+        return None
+    loads = [(f"PE {n}", load) for n, load in enumerate(busy)]
+    if len(busy) > MOST_PES:
+        ordered = sorted(busy)
+        loads = [(name, ordered[round(part * (len(busy) - 1))]) for name, part in QUARTERS.items()]
+    rows = [(name, [("k0", load, "cycles")], f"{load:,} ({load / record['cycles']:.1%})") for name, load in loads]
+    return both(partial(bars, rows, f"Cycles with a job, of {record['cycles']:,}"))
+
+
+def _scipy_chart(record: dict[str, Any]) -> str | None:
+    """Time beside SciPy: of the run where place and route have reached a clock."""
+    seconds, cycles, clock = record["scipy_seconds"], record["cycles"], record["design"]["clock"]
+    if seconds is None:
+        return None
+    rows: list[tuple[str, list[Segment], str]] = [
+        ("SciPy, one core here", [("k1", 1e6 * seconds, "microseconds")], f"{1e3 * seconds:,.3g} ms")
+    ]
+    if cycles and clock["part"]:
+        run = cycles / clock["mhz"]
+        rows.append((f"this run at {clock['mhz']:g} MHz", [("run", run, "microseconds")], f"{run / 1e3:,.3g} ms"))
+    return both(partial(bars, rows, "Time of the product"))
 
 
 def _pe_chart(record: dict[str, Any]) -> str | None:

@@ -77,7 +77,8 @@ def spy(
             )  # fmt: skip
             lines.append(f'<line class="tile" {ends}/>')
     return (
-        f'<svg class="spy" role="img" aria-label="Nonzeros of {name}" viewBox="-14 -14 {SIDE + 16} {height + 16:.1f}" '
+        f'<svg class="spy" role="img" aria-label="Nonzeros of {name}: {matrix.nnz:,} in {rows:,} x {columns:,}" '
+        f'viewBox="-14 -14 {SIDE + 16} {height + 16:.1f}" '
         f'width="{SIDE + 16}" height="{height + 16:.1f}">'
         f'<rect class="frame" x="0" y="0" width="{width:.2f}" height="{height:.2f}"/>'
         f'<image width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none" '

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .charts import both, short
-from .page import environment
+from .charts import HALF, both, short
+from .page import page
+from .roofline import Work, most_macs, roofline
 from .scatter import KINDS, Dot, pareto, scatter
 
 __all__ = ["means", "render"]
@@ -20,6 +21,8 @@ AXES = (
     ("dram_bytes", "cycles", "DRAM bytes", "cycles"),
     ("energy_pJ", "cycles", "energy, pJ", "cycles"),
 )
+# Plots of rooflines: one for each pair of what PEs and bus can do.
+MOST_ROOFS = 4
 MACHINE = ("design", "settings", "tiling", "engine")
 
 
@@ -73,8 +76,31 @@ def _plots(rows: Sequence[Row], kind: Callable[[Row], int]) -> list[str]:
         ]
         # Along an axis on which all are equal there is no trade-off to see.
         if len({dot.x for dot in dots}) > 1:
-            plots.append(both(partial(scatter, dots, x_name, y_name)))
+            plots.append(both(partial(scatter, dots, x_name, y_name), HALF))
     return plots
+
+
+def _rooflines(rows: Sequence[Row], kind: Callable[[Row], int]) -> list[dict[str, Any]]:
+    """For each pair of what PEs and bus can do at most: its designs, and a dot for each operand pair and tiling on them."""
+    roofs: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        if row["macs"] and row["dram_bytes"] and row["pe_utilization"]:
+            most = most_macs(row["macs"], row["cycles"], row["pe_utilization"])
+            roofs.setdefault((most, row["axi_bits"] // 8), []).append(row)
+    found = []
+    for (macs, bus_bytes), mine in list(roofs.items())[:MOST_ROOFS]:
+        runs = [
+            Work(name=row["a"], macs=row["macs"], dram_bytes=row["dram_bytes"], cycles=row["cycles"], kind=kind(row))
+            for row in mine
+        ]
+        names = ", ".join(dict.fromkeys(row["design"] for row in mine))
+        found.append(
+            {
+                "title": f"{names}: {macs:,} MACs and {bus_bytes:,} bytes a cycle",
+                "plot": roofline(runs, macs, bus_bytes),
+            }
+        )
+    return found
 
 
 def _ranked(rows: Sequence[Row]) -> list[Row]:
@@ -103,7 +129,8 @@ def render(rows: Sequence[Row], command: str) -> str:
         for a, b in pairs[:MOST_PAIRS]
         for mine in [[row for row in good if (row["a"], row["b"]) == (a, b)]]
     ]
-    return environment().get_template("sweep.html.j2").render(
+    return page(
+        "sweep.html.j2",
         points=len(rows),
         pairs=len(pairs),
         left_out=max(0, len(pairs) - MOST_PAIRS),
@@ -113,5 +140,6 @@ def render(rows: Sequence[Row], command: str) -> str:
         overall=_ranked(overall),
         overall_plots=_plots(overall, kind),
         each=each,
+        rooflines=_rooflines(good, kind),
         command=command,
     )  # fmt: skip

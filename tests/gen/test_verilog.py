@@ -207,7 +207,7 @@ def test_names_tell_blocks_apart_when_each_copy_is_converted():
 @pytest.fixture
 def odd() -> Verilog:
     changes = [
-        "pe.count=3", "pe.merge_radix=8", "pe.value=fp32", "axi.data_bits=1024", "buffer.bytes=36864",
+        "pe.count=3", "pe.merge_radix=8", "pe.value=fp32", "axi.data_bits=512", "buffer.bytes=36864",
         "buffer.fifo_bytes=1024", "axi.burst_beats=32", "axi.address_bits=64",
     ]  # fmt: skip
     return emit_design(load_design("tiny", changes))

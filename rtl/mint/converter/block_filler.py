@@ -123,14 +123,22 @@ class BlockFiller(Block):
         now = marked.payload
         following = Signal(POSITION_BITS + 1)  # where the next block begins
         origin = Signal(POSITION_BITS + 1)  # where the block before it does
-        multiples = multiples_of(self.size, lanes)
+        multiples = [Signal(POSITION_BITS + 1, name=f"blocks_{n}") for n in range(lanes + 1)]
+        m.d.comb += [
+            multiple.eq(value) for multiple, value in zip(multiples, multiples_of(self.size, lanes), strict=True)
+        ]
         goes, end = Signal(), Signal(POSITION_BITS + 1)
         total = now.numbers[lanes - 1]  # lanes without an entry begin no block
 
-        def blocks_on(number: Value) -> Value:
-            return onehot_select(Cat(number == n for n in range(lanes + 1)), multiples)
+        def blocks_on(number: Value, name: str) -> Value:
+            found = Signal(POSITION_BITS + 1, name=name)
+            chosen = Signal(lanes + 1, name=f"{name}_choice")
+            m.d.comb += chosen.eq(Cat(number == n for n in range(lanes + 1)))
+            m.d.comb += found.eq(onehot_select(chosen, multiples))
+            return found
 
-        ranks = [Value.cast(now.numbers[n]) for n in range(lanes)]
+        ranks = [Signal(range(lanes + 1), name=f"rank{n}") for n in range(lanes)]
+        m.d.comb += [rank.eq(number) for rank, number in zip(ranks, now.numbers, strict=True)]
         m.d.comb += [
             goes.eq(marked.valid & heads.ready & values.ready),
             marked.ready.eq(goes),
@@ -138,7 +146,7 @@ class BlockFiller(Block):
             values.valid.eq(goes),
             heads.payload.count.eq(total),
             heads.payload.last.eq(now.last),
-            end.eq(following + blocks_on(total)),
+            end.eq(following + blocks_on(total, "blocks_of_all")),
             *(values.payload[name].eq(now[name]) for name in ("values", "count", "last")),
         ]
         for n in range(lanes):
@@ -147,7 +155,9 @@ class BlockFiller(Block):
                 chosen.eq(Cat(now.fresh[k] & (ranks[k] == n + 1) for k in range(n, lanes))),
                 heads.payload.rows[n].eq(onehot_select(chosen, list(now.rows)[n:])),
                 heads.payload.columns[n].eq(onehot_select(chosen, list(now.columns)[n:])),
-                values.payload.positions[n].eq(reduce(add, (origin, blocks_on(ranks[n]), now.places[n]))),
+                values.payload.positions[n].eq(
+                    reduce(add, (origin, blocks_on(ranks[n], f"blocks_before_{n}"), now.places[n]))
+                ),
             ]
         m.d.comb += origin.eq(following - self.size)
         with m.If(goes):

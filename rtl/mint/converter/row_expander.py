@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -75,9 +75,12 @@ class RowExpander(Block):
         connect(m, cells.o, flipped(self.cells))
 
         pointers, entries = self.pointers.payload, self.entries.payload
-        used = Cat(pointers.count > n for n in range(lanes))
-        marks = [Value.cast(pointers.records[n]) for n in range(lanes)]
-        mark = onehot_select(Cat(pointers.count == n + 1 for n in range(lanes)), marks)  # the last one at hand
+        used = Signal(lanes)
+        marks = [Signal(POINTER_BITS, name=f"mark{n}") for n in range(lanes)]
+        m.d.comb += used.eq(Cat(pointers.count > n for n in range(lanes)))
+        m.d.comb += [mark.eq(pointers.records[n]) for n, mark in enumerate(marks)]
+        mark = Signal(POINTER_BITS)  # the last one at hand
+        m.d.comb += mark.eq(onehot_select(Cat(pointers.count == n + 1 for n in range(lanes)), marks))
         floor = Signal(POINTER_BITS)  # entries below it have left
         former = Signal(POINTER_BITS)  # the pointer before those at hand
         origin = Signal(POINTER_BITS)  # number of the entry in lane 0

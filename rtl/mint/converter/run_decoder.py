@@ -88,14 +88,19 @@ class RunDecoder(Block):
         connect(m, placed.o, flipped(self.placed))
 
         group = self.pairs.payload
-        used = Cat(group.count > n for n in range(lanes))
+        used, stored, wrong, first_wrong = (
+            Signal(lanes, name=name) for name in ("used", "stored", "wrong", "first_wrong")
+        )
         compared = self.value_bits - self.floating
-        stored = Cat(used[n] & group.values[n][:compared].any() for n in range(lanes))
         longest = low_mask(self.run_bits, COORDINATE_BITS)
         short = Cat(used[n] & ~stored[n] & (group.first[n] != longest) for n in range(lanes))
         ends = Cat(group.last & (group.count == n + 1) & ~stored[n] for n in range(lanes))
-
-        wrong = short | ends
+        m.d.comb += [
+            used.eq(Cat(group.count > n for n in range(lanes))),
+            stored.eq(Cat(used[n] & group.values[n][:compared].any() for n in range(lanes))),
+            wrong.eq(short | ends),
+            first_wrong.eq(lowest_set(wrong)),
+        ]
         earlier = Signal(64)  # pairs before those at hand
         goes = Signal()
         m.d.comb += [
@@ -107,7 +112,7 @@ class RunDecoder(Block):
         with m.If(goes):
             m.d.sync += earlier.eq(earlier + group.count)
         with m.If(self.pairs.valid & ~self.error & wrong.any()):
-            m.d.sync += [self.error.eq(1), self.number.eq(earlier + onehot_index(lowest_set(wrong)))]
+            m.d.sync += [self.error.eq(1), self.number.eq(earlier + onehot_index(first_wrong))]
 
         along = sums.carry(m, Cat(stored, group.last, *(group.values[n] for n in range(lanes))))
         if self.form == HOST:

@@ -110,10 +110,19 @@ class TreeNodes(Block):
         begins = Signal(lanes, name=f"{names[0]}_begin")
         count = Signal(range(lanes + 1), name=f"{names[0]}_count")
         m.d.comb += [begins.eq(Cat(begin for begin, _, _ in nodes)), count.eq(popcount(begins))]
-        ranks = [popcount(begins[:n]) for n in range(lanes)]
+        # Of a lane: how many nodes begin before it; of a node of the group: the lane that it comes from.
+        ranks = [Signal(range(n + 1), name=f"{names[0]}_rank_{n}") for n in range(lanes)]
+        chosen = [Signal(lanes - n, name=f"{names[0]}_lane_of_{n}") for n in range(lanes)]
+        m.d.comb += [rank.eq(popcount(begins[:n])) for n, rank in enumerate(ranks)]
+        m.d.comb += [
+            lane.eq(Cat(begins[k] & (ranks[k] == n) for k in range(n, lanes))) for n, lane in enumerate(chosen)
+        ]
         last = self.vectors.payload.last
         can = []
-        for name, numbers in zip(names, ([node[1] for node in nodes], [node[2] for node in nodes]), strict=True):
+        for name, given_numbers in zip(names, ([node[1] for node in nodes], [node[2] for node in nodes]), strict=True):
+            width = COORDINATE_BITS if name == names[0] else POINTER_BITS
+            numbers = [Signal(width, name=f"{name}_{n}") for n in range(lanes)]
+            m.d.comb += [number.eq(value) for number, value in zip(numbers, given_numbers, strict=True)]
             port = getattr(self, name)
             m.submodules[name] = given = StreamRegister(shape=port.payload.shape())
             connect(m, given.o, flipped(port))
@@ -126,8 +135,7 @@ class TreeNodes(Block):
                 group.last.eq(last if is_ids else ends),
             ]
             for n in range(lanes):
-                chosen = Cat(begins[k] & (ranks[k] == n) for k in range(n, lanes))
-                number = onehot_select(chosen, numbers[n:])
+                number = onehot_select(chosen[n], numbers[n:])
                 m.d.comb += group.records[n].eq(number if is_ids or n else Mux(ends, total, number))
             can.append(given.i.ready | ~gives)
         return can

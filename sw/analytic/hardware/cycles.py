@@ -12,7 +12,7 @@ from ..sparse.step import SparseTraffic
 from ..values import Batched, Count, Real
 from .capacity import Use
 
-__all__ = ["Cycles", "count_cycles"]
+__all__ = ["Cycles", "count_cycles", "port_words"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def _level_cycles(nests: Nests, storage: Storage, level: int, sparse: SparseTraf
             continue
         counters, tile = sparse.counters[level, number], sparse.occupancy[level, number]
         share = np.where(use.maximum > 0, use.mean[number] / np.where(use.maximum > 0, use.maximum, 1.0), 1.0)
-        read = read + np.ceil(_words(counters, tile, ("reads",), storage.word_bits) * share) / some
-        write = write + np.ceil(_words(counters, tile, ("fills", "updates"), storage.word_bits) * share) / some
+        read = read + np.ceil(port_words(counters, tile, ("reads",), storage.word_bits) * share) / some
+        write = write + np.ceil(port_words(counters, tile, ("fills", "updates"), storage.word_bits) * share) / some
     slowdown: Real = 1.0
     for demand, bandwidth in zip((read, write, read + write), bandwidths, strict=True):
         if bandwidth is not None:
@@ -61,7 +61,7 @@ def _level_cycles(nests: Nests, storage: Storage, level: int, sparse: SparseTraf
         return np.where(compute > 0, np.ceil(compute / slowdown), 0.0)
 
 
-def _words(counters: Counters, tile: Occupancy, actions: tuple[str, ...], word_bits: int) -> Count:
+def port_words(counters: Counters, tile: Occupancy, actions: tuple[str, ...], word_bits: int) -> Count:
     """Words that pass a port: gated ones still take their cycle."""
 
     def passed(accesses: Accesses) -> Count:
@@ -74,4 +74,4 @@ def _words(counters: Counters, tile: Occupancy, actions: tuple[str, ...], word_b
                 if not words.is_none and width:
                     bits = bits + passed(words) * width
     data = sum(passed(counters.data(action)) for action in actions)
-    return data if isinstance(bits, int) else data + np.floor(bits / word_bits)
+    return data if isinstance(bits, int) and not bits else data + np.floor(bits / word_bits)

@@ -49,13 +49,15 @@ def eliminate(
     tiles: Table[int, Occupancy],
     eliminations: Table[int, Elimination],
     computes: Count,
+    met: dict[int, Real],
     *,
     pessimistic: bool = False,
 ) -> Count:
     """Applies the SAFs of one tensor to its ``counters``, by level as its ``tiles``. Returns the computes that are left.
 
     A SAF splits the accesses of its own level; those that it removes are missing at each level inside, without a trace, up to the
-    next level with a SAF, which splits what arrives there. That of an input also removes its computes.
+    next level with a SAF, which splits what arrives there. That of an input also removes its computes. met: of each leader the
+    probability that its tile is nonempty, as far as SAFs of other tensors have removed the computes of empty ones.
     """
     is_output = nests.problem.tensors[tensor].is_output
     done: set[int] = set()
@@ -78,10 +80,26 @@ def eliminate(
                 break
         else:
             if not is_output:
-                removed = computes * found.share
+                removed = computes * _new_share(found, met)
                 removed = np.maximum(0.0, np.ceil(removed) - 1) if pessimistic else np.floor(removed)
                 computes = computes - removed
     return computes
+
+
+def _new_share(found: Elimination, met: dict[int, Real]) -> Real:
+    """Computes that a SAF removes, of those that are left. A leader that another SAF has, too, is not asked twice: of two tiles
+    of it the smaller one decides, which lies in the other."""
+    left: Real = 1.0
+    twice = False
+    for leader, empty in found.leaders:
+        before, nonempty = met.get(leader), 1.0 - empty
+        twice = twice or before is not None
+        if before is None:
+            left, met[leader] = left * nonempty, nonempty
+        else:
+            met[leader] = np.minimum(before, nonempty)
+            left = left * np.where(before > 0, met[leader] / np.where(before > 0, before, 1.0), 1.0)
+    return 1.0 - left if twice else found.share
 
 
 def _lose(counters: Counters, share: Real) -> None:

@@ -1,9 +1,10 @@
 """Expected and largest occupancy of each tile, of its values and of each rank of its format."""
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
+from math import ceil, prod
 
 import numpy as np
 
@@ -90,6 +91,8 @@ def occupancies(
             if outer is not None:
                 outside = features.representations.get((outer, number))
                 _require_translation(nests, architecture.levels[level], tensor, level, representation, outside)
+            if representation is not None:
+                _require_inner_compression(nests, level, tensor, representation, plans[level])
             own = traffic[level, number]
             knows = outer is not None and (outer, number) in features.representations
             empty = density.empty(own.extents) if knows or representation is not None else None
@@ -113,6 +116,7 @@ def occupancies(
                     plans[level],
                     architecture.levels[level],
                     arrives,
+                    None if tensor.slides or not nests.mappings else tensor.extents(nests.problem.bounds),
                 ).found(silent=architecture.conventions.spare_ranks_silent),
             )
     return found
@@ -184,6 +188,23 @@ def _always(told: tuple[str, str], _: int) -> tuple[str, str]:
     return told
 
 
+def _require_inner_compression(
+    nests: Nests, level: int, tensor: Tensor, representation: Representation, plans: Sequence[RankPlan]
+) -> None:
+    """Refuses values that lie in rows of their full length below coordinates that are left out."""
+    kinds = [rank.format.is_compressed for rank in representation.ranks]
+    if kinds == sorted(kinds, reverse=True):
+        return
+    full = seen = np.zeros(nests.count, dtype=bool)
+    for compressed, plan in zip(kinds, plans, strict=True):
+        if compressed:
+            told = ("uncompressed", "compressed, as a rank outside it")
+            nests.refuse(full & plan.stands, level, f"{tensor.name}, innermost rank", partial(_always, told))
+        else:
+            full = full | (plan.stands & ~seen)
+        seen = seen | plan.stands
+
+
 def _require_translation(
     nests: Nests, storage: Storage, tensor: Tensor, level: int, own: Representation | None, outer: Representation | None
 ) -> None:
@@ -199,7 +220,8 @@ def _require_translation(
 
 @dataclass(frozen=True)
 class _Ranks:
-    """What the ranks of one tensor's tile at a level take. empty: probability that the tile is empty."""
+    """What the ranks of a tensor's tile at a level take. empty: probability that the tile is empty. whole: extents of the tensor
+    where loops have remainders, so that fibers at its edge are shorter than others."""
 
     tensor: Tensor
     density: Many
@@ -209,21 +231,30 @@ class _Ranks:
     plans: tuple[RankPlan, ...]
     storage: Storage
     arrives: Real
+    whole: tuple[Count, ...] | None
 
     def found(self, *, silent: bool) -> tuple[RankOccupancy, ...]:
         """silent: where ranks that take loops from the outermost on leave inner ranks without one, none counts."""
         counts: Count = True
         if silent and not self.representation.inner_first:
             counts = self.plans[0].stands | ~np.logical_or.reduce([plan.stands for plan in self.plans])
-        means = self._units(self.density, self.empty, self.arrives, counts)
+        means = self._units(self.density, self.empty, self.arrives, counts, self._edge())
         fullest = self.density.fullest(self.extents)
-        most = self._units(fullest, fullest.empty(self.extents), 1.0, counts)
+        most = self._units(fullest, fullest.empty(self.extents), 1.0, counts, self.whole and self.extents)
         return tuple(
             RankOccupancy(rank, plan.shape, mean, maximum, _word_bits(rank, self.storage))
             for rank, plan, mean, maximum in zip(self.representation.ranks, self.plans, means, most, strict=True)
         )
 
-    def _units(self, density: Many, empty: Real, arrives: Real, counts: Count) -> list[tuple[Real, Real]]:
+    def _edge(self) -> tuple[Count, ...] | None:
+        """What cuts the fibers of a tile: the tensor's edge where the density is a mean over all tiles, else the tile's own."""
+        return self.whole and (
+            self.whole if np.any(self.density.points(self.extents) < prod(self.extents)) else self.extents
+        )
+
+    def _units(
+        self, density: Many, empty: Real, arrives: Real, counts: Count, edge: tuple[Count, ...] | None
+    ) -> list[tuple[Real, Real]]:
         """Words of metadata and payloads of each rank. The payload of the last rank is the value itself. A rank of one coordinate
         that is not the last takes nothing."""
         found = []
@@ -231,14 +262,20 @@ class _Ranks:
         filled = _over(1.0 - empty, arrives)
         for number in reversed(range(len(self.plans))):
             rank, plan = self.representation.ranks[number], self.plans[number]
-            points = count * plan.shape
-            coordinates = points * _over(1.0 - density.empty(self.tensor.extents(plan.box)), arrives)
-            units = rank.format.units(Fibers(count, plan.shape, filled, coordinates))
+            below = self.tensor.extents(plan.box)
+            points = count * plan.shape if edge is None else _tiles(edge, below) / _tiles(edge, self.extents)
+            coordinates = points * _over(1.0 - density.empty(below), arrives)
+            units = rank.format.units(Fibers(count, points / count, filled, coordinates))
             shown = counts & (plan.shape > 1) if number else counts
             words = [each if _is_zero(each) or shown is True else np.where(shown, each, 0.0) for each in units]
             found.append((words[0], words[1] if number else 0.0))
             count, filled = points, coordinates
         return found[::-1]
+
+
+def _tiles(whole: tuple[Count, ...], extents: tuple[Count, ...]) -> Count:
+    """Tiles of a tensor or a larger tile, those that its edge cuts among them."""
+    return prod(np.ceil(side / length) for side, length in zip(whole, extents, strict=True))
 
 
 def _is_zero(value: Real) -> bool:

@@ -11,7 +11,7 @@ from ..dataflow.traffic import Traffic
 from ..features import Features
 from ..nests import Differ, Nests
 from ..problem import Workload
-from ..values import Batched, Count
+from ..values import Batched, Count, Real
 from .compute import Computes, compute_counts
 from .counts import Counters
 from .elimination import eliminate, existing, translate
@@ -71,11 +71,12 @@ def sparse_traffic(
     }
     pessimistic = architecture.conventions.pessimistic_computes and len(temporal) > 1
     innermost: list[Elimination] = []
+    met: dict[int, Real] = {}
     for number, tensor in enumerate(tensors):
         own = {found.level: found for found in chosen if found.target == number}
         mine = {level: counters[level, number] for level in nests.keepers(number)}
         tiles = {level: occupancy[level, number] for level in mine}
-        computes = eliminate(nests, number, mine, tiles, own, computes, pessimistic=pessimistic)
+        computes = eliminate(nests, number, mine, tiles, own, computes, met, pessimistic=pessimistic)
         if own and not tensor.is_output:
             innermost.append(own[min(own)])
     lanes = position_skipping(workload, nests, features)

@@ -1,11 +1,12 @@
 """An Einsum as text, ``Z[m,n] = A[m,k] * B[k,n]``, in place of a problem's shape."""
 
 import re
+from collections.abc import Container
 from typing import Any
 
 __all__ = ["EinsumError", "shape_of"]
 
-TENSOR = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
+TENSOR = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[([^\[\]]*)\])?\s*")
 TERM = re.compile(r"\s*(?:(\d+)\s*\*\s*)?([A-Za-z_]\w*)\s*")
 
 
@@ -13,10 +14,12 @@ class EinsumError(ValueError):
     """Text that is no Einsum; says what is allowed."""
 
 
-def shape_of(text: str) -> dict[str, Any]:
-    """The section ``shape`` that the text stands for. An index is a sum of dimensions, each with a factor: ``I[2*p+r]``.
+def shape_of(text: str, known: Container[str] = ()) -> dict[str, Any]:
+    """The section ``shape`` that the text stands for. An index is a sum of dimensions, each with a factor: ``I[2*p+r]``. A scalar
+    has none: ``Z`` or ``Z[]``.
 
-    Dimensions are numbered as they come, those of the result first. Raises EinsumError.
+    Dimensions are numbered as they come, those of the result first. known: names that dimensions take where only their letters'
+    case differs, ``m`` for ``M``. Raises EinsumError.
     """
     left, equals, right = text.partition("=")
     if not equals or "=" in right:
@@ -32,7 +35,8 @@ def shape_of(text: str) -> dict[str, Any]:
         projection = []
         for rank in ranks:
             terms = []
-            for factor, dimension in rank:
+            for factor, written in rank:
+                dimension = next((name for name in (written, written.swapcase()) if name in known), written)
                 dimensions += [dimension] if dimension not in dimensions else []
                 terms.append([dimension] if factor == 1 else [dimension, f"times {factor}"])
                 if factor != 1:
@@ -63,7 +67,8 @@ def _tensor(text: str) -> tuple[str, list[list[tuple[int, str]]]]:
     match = TENSOR.fullmatch(text)
     if match is None:
         raise EinsumError(f"must have tensors such as A[m,k], not {text.strip()!r}")
-    return match[1], [[_term(term, text) for term in rank.split("+")] for rank in match[2].split(",")]
+    ranks = (match[2] or "").split(",") if (match[2] or "").strip() else []
+    return match[1], [[_term(term, text) for term in rank.split("+")] for rank in ranks]
 
 
 def _term(text: str, tensor: str) -> tuple[int, str]:

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, model_validator
 
 from .document import Document, Steps
 from .expressions import ExpressionError, evaluate
@@ -16,9 +16,16 @@ LARGEST_NUMBER = 1e30
 
 
 class Section(BaseModel):
-    """A mapping of the specification. Unknown keys are refused."""
+    """A mapping of the specification. Unknown keys are refused; one without a value is as if left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, content: Any) -> Any:
+        if not isinstance(content, dict):
+            return content
+        return {key: value for key, value in content.items() if value is not None or key not in cls.model_fields}
 
 
 def _number(value: Any, info: ValidationInfo) -> int | float:

@@ -3,24 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..architecture import Architecture
 from ..errors import MappingError, SpecError
 from ..features import Features
 from ..mapping import Loop, Mapping
-from ..mapspace import MapSpace
 from ..problem import Workload
 from .document import Document, load_document
 from .extensions import Extensions
 from .read_architecture import Component, components, read_architecture
-from .read_constraints import read_constraints
 from .read_features import read_features
-from .read_mapper import Settings, read_settings
 from .read_mapping import read_mapping
 from .read_network import Layer, read_network
 from .read_problem import read_workload
 from .read_tables import read_tables
+
+if TYPE_CHECKING:
+    from ..mapspace import MapSpace
+    from .read_mapper import Settings
 
 __all__ = ["SHIPPED", "Spec", "load_layers", "load_search", "load_spec", "shipped_names"]
 
@@ -95,8 +96,13 @@ def load_search(
     changes: Sequence[str] = (),
     extensions: Extensions = NO_EXTENSIONS,
     layer: Layer | None = None,
-) -> tuple[Spec, MapSpace, Settings]:
+) -> "tuple[Spec, MapSpace, Settings]":
     """A specification whose mapping is to be found: it holds one that keeps all at the outermost level. Raises SpecError."""
+    # An analysis of one mapping needs none of these.
+    from ..mapspace import MapSpace
+    from .read_constraints import read_constraints
+    from .read_mapper import read_settings
+
     document, names, found, spec = _load(paths, changes, extensions, None, layer)
     rules = read_constraints(document, spec.workload.problem, spec.architecture, found, names)
     settings = read_settings(document, names)

@@ -143,6 +143,10 @@ class _Reader:
             where = (*steps, "representation_format", "data_spaces")
             for number, space in enumerate(target.representation_format.data_spaces):
                 tensor = self._tensor((*where, number, "name"), space.name)
+                if (level, tensor) in self.representations:
+                    raise self.document.error(
+                        (*where, number, "name"), f"has a representation at {target.name} already", space.name
+                    )
                 self.representations[level, tensor] = self._representation((*where, number), space)
         for number, action in enumerate(target.action_optimization):
             saf = self._action((*steps, "action_optimization", number), action)

@@ -7,9 +7,11 @@ from typing import Any
 from .document import Document
 from .fields import Count, Name, Names, Section, validated
 
-__all__ = ["EVALUATIONS", "OBJECTIVES", "Settings", "read_settings"]
+__all__ = ["EVALUATIONS", "OBJECTIVES", "WHOLE", "Settings", "read_settings"]
 
 OBJECTIVES = ("delay", "energy", "edp")
+# Where nothing limits the number of mappings: a space of so many is gone through, of a larger one so many are evaluated.
+WHOLE = 100_000
 EVALUATIONS = 10_000
 # Searches that go through the mappings one after another.
 IN_ORDER = ("exhaustive", "linear", "linear_pruned")
@@ -18,11 +20,12 @@ ALGORITHMS = (*IN_ORDER, "random", "random_pruned", "hybrid")
 
 @dataclass(frozen=True)
 class Settings:
-    """evaluations, seconds: limits. victory: ends after so many valid mappings in a row that are no better, 0: never. timeout:
-    ends after so many invalid ones in a row, 0: never. in_order: goes through the mappings one after another."""
+    """evaluations, seconds: limits; None: by the size of the space, and no limit. victory: ends after so many valid mappings in a
+    row that are no better, 0: never. timeout: ends after so many invalid ones in a row, 0: never. in_order: goes through the
+    mappings one after another."""
 
     objectives: tuple[str, ...] = ("edp",)
-    evaluations: int = EVALUATIONS
+    evaluations: int | None = None
     seconds: float | None = None
     victory: int = 0
     timeout: int = 0
@@ -67,7 +70,7 @@ def read_settings(document: Document, names: Mapping[str, Any]) -> Settings:
         raise document.error(("mapper", "algorithm"), f"must be one of {', '.join(ALGORITHMS)}", found.algorithm)
     return Settings(
         objectives=objectives or ("edp",),
-        evaluations=found.search_size or EVALUATIONS,
+        evaluations=found.search_size or None,
         victory=found.victory_condition,
         timeout=found.timeout,
         in_order=algorithm in IN_ORDER,

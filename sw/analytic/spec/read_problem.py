@@ -128,7 +128,7 @@ def _shape(document: Document, found: _Problem) -> _Shape:
     if found.shape is not None:
         return found.shape
     try:
-        return _Shape.model_validate(shape_of(str(found.einsum)))
+        return _Shape.model_validate(shape_of(str(found.einsum), found.instance))
     except EinsumError as error:
         raise document.error(("problem", "einsum"), str(error), found.einsum) from None
 

@@ -16,6 +16,7 @@ from sw.runtime.memory_image import ImageError, MemoryImage, build_image
 from sw.runtime.registers import field_value, words
 from sw.scheme.terms import WEIGHT_STATIONARY
 
+from .activity import activity_of, busy_of
 from .build import build
 from .loader import BusTiming, Region, Simulation, Statistics
 from .sources import accelerator_sources
@@ -123,6 +124,9 @@ def run_rtl(
         macs = int(np.diff(planned.b.pointers)[planned.a.coordinates].sum())
         run_to_end(simulation, driver, macs, report, max_cycles)
         result = _collect(simulation, driver, design, image)
+        seen = simulation.activity(design.pe.count)
+        result.activity = activity_of(seen, design.pe.count)
+        result.pe_busy = busy_of(seen, design.pe.count) if result.activity else None
     seconds["simulate"] = time.perf_counter() - began
     result.seconds = seconds
     return result

@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .probes import NAMES
+from .probes import NAMES, SAMPLES_BASE
 
-__all__ = ["CHANNELS", "BusTiming", "Finding", "Region", "Simulation", "SimulationError", "Statistics"]
+__all__ = ["CHANNELS", "Activity", "BusTiming", "Finding", "Region", "Simulation", "SimulationError", "Statistics"]
 
 OKAY = 0
 # A chunk lasts about this long, so that progress moves and an interrupt from the keyboard is obeyed.
@@ -206,6 +206,14 @@ def _load(library: Path) -> ctypes.CDLL:
     return handle
 
 
+@dataclass(frozen=True, kw_only=True)
+class Activity:
+    """What monitors had counted every ``interval`` cycles of a run, and at its end, by name."""
+
+    interval: int
+    counts: dict[str, list[int]]
+
+
 class Simulation:
     """One instance of a compiled design, reset and ready. A context manager; memory is released at its end.
 
@@ -302,6 +310,18 @@ class Simulation:
             self._library.fl_accounted(self._handle, n, ctypes.byref(read), ctypes.byref(written))
             found[f"read {name}"], found[f"write {name}"] = read.value, written.value
         return found
+
+    def activity(self, pes: int) -> Activity:
+        """How the monitors went on in the present run, or the last one; ``pes``: of the design."""
+        names = [*NAMES, *(f"pe{n}" for n in range(pes))]
+        noted, interval = (self._library.fl_probe(self._handle, SAMPLES_BASE + n) for n in range(2))
+        notes = np.array(
+            [self._library.fl_probe(self._handle, SAMPLES_BASE + 2 + n) for n in range(noted * len(names))], np.int64
+        ).reshape(noted, len(names))
+        end = [self._library.fl_probe(self._handle, n) for n in range(len(names))]
+        return Activity(
+            interval=interval, counts={name: [*notes[:, n].tolist(), end[n]] for n, name in enumerate(names)}
+        )
 
     def pardon(self) -> None:
         """Nothing is injected or frozen any more, and what was found so far is forgotten."""

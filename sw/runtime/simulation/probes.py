@@ -13,7 +13,7 @@ from sw.runtime.registers import PHASES
 
 from . import parts
 
-__all__ = ["NAMES", "PROBES_FILE", "probes"]
+__all__ = ["FIRST_INTERVAL", "MOST_SAMPLES", "NAMES", "PROBES_FILE", "SAMPLES_BASE", "probes"]
 
 PROBES_FILE = "probes.vh"
 # Loading, computing and draining; then the others of a run.
@@ -62,9 +62,18 @@ NAMES = (
     "lines_c",
     # Cycles in which something is waited for while no rows are computed.
     "stalls_elsewhere",
+    # Beats that came from memory, and went to it.
+    "beats_read",
+    "beats_written",
     # 1 where the elements are compiled by themselves, so that nothing inside them is seen.
     "closed_elements",
 )
+# Behind these the busy cycles of each PE. So many times in a run all of them are noted, first after so many cycles each; where
+# more would be noted each second one goes and the interval doubles. ``probe_index`` from SAMPLES_BASE on: how many were noted,
+# the interval, and the notes one after the other.
+MOST_SAMPLES = 128
+FIRST_INTERVAL = 16
+SAMPLES_BASE = 1 << 16
 NOTHING = "64'd0"
 MACHINE = "under_test.machine"
 CONTROL = f"{MACHINE}.tile_control.run_control"
@@ -181,6 +190,8 @@ def _steps() -> dict[str, str]:
         "rows_left": f"64'({row_leaves} & ~{CONTROL}.assembling)",
         "rows_given": f"{given} ? 64'({CONTROL}.tiles__payload__size_i) : 64'd0",
         "tiles_given": f"64'({given} & ({CONTROL}.tiles__payload__carry == 0))",
+        "beats_read": "64'(mem_rvalid & m_axi_rready)",
+        "beats_written": "64'(m_axi_wvalid & mem_wready)",
         "stalls_elsewhere": f"64'(~{computing} & ({' | '.join(anywhere.values())}))",
     }
 
@@ -220,6 +231,10 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bo
             counted.append(f"if (({peaks[name]}) > probe[{n}]) probe[{n}] = {peaks[name]};")
         else:
             counted.append(f"probe[{n}] = probe[{n}] + ({steps.get(name, NOTHING)});")
+    counted += [
+        f"if (probe_jobs{n} != 0) probe[{len(NAMES) + n}] = probe[{len(NAMES) + n}] + 64'd1;" for n in range(pes)
+    ]
+    all_probes = len(NAMES) + pes
     lines_b = "\n".join(
         f"        if ({_moves(port)} && probe_b_seen[{_line(port)}] != probe_b_load) begin\n"
         f"            probe_b_seen[{_line(port)}] = probe_b_load; probe_b_lines = probe_b_lines + 1;\n        end"
@@ -236,8 +251,11 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bo
         "counted": "\n            ".join(counted),
     }
     return f"""\
-reg [63:0] probe [0:{len(NAMES) - 1}];
-integer probe_n;
+reg [63:0] probe [0:{all_probes - 1}];
+integer probe_n, probe_m;
+// Notes of all of them, some cycles apart.
+reg [63:0] probe_notes [0:{MOST_SAMPLES * all_probes - 1}];
+reg [31:0] probe_noted, probe_interval, probe_since;
 {parts_of["pes"]}
 // SRAM requests that lost their bank, counted in the cycle after.
 reg [63:0] probe_lost;
@@ -255,16 +273,19 @@ wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;
 end
-assign probe_value = probe[probe_index];
+assign probe_value = probe_index < {SAMPLES_BASE} ? probe[probe_index]
+    : probe_index == {SAMPLES_BASE} ? 64'(probe_noted)
+    : probe_index == {SAMPLES_BASE + 1} ? 64'(probe_interval) : probe_notes[probe_index - {SAMPLES_BASE + 2}];
 
 always @(posedge aclk) begin
     if ({MACHINE}.start) begin
-        for (probe_n = 0; probe_n < {len(NAMES)}; probe_n = probe_n + 1) probe[probe_n] = 0;
+        for (probe_n = 0; probe_n < {all_probes}; probe_n = probe_n + 1) probe[probe_n] = 0;
         {parts_of["begin"]}
         probe_lost = 0; probe_b_lines = 0; probe_b_load = probe_b_load + 1;
         probe_half0 = 0; probe_half1 = 0; probe_held0 = 0; probe_held1 = 0; probe_new0 = 1; probe_new1 = 1;
         probe_c_tile = probe_c_tile + 1;
         probe_placed = 0; probe_left = 0;
+        probe_noted = 0; probe_interval = {FIRST_INTERVAL}; probe_since = 0;
     end else if (~{MACHINE}.done) begin
         // Lines written up to now: peaks are of what stands at a load's or a tile's end.
         if ({_moves("accessor_c.tile")} | {CONTROL}.quiet) begin
@@ -285,6 +306,24 @@ always @(posedge aclk) begin
             probe_new0 = 1; probe_new1 = 1; probe_c_tile = probe_c_tile + 1;
         end
 {lines_c}
+        probe_since = probe_since + 1;
+        if (probe_since == probe_interval) begin
+            probe_since = 0;
+            if (probe_noted == {MOST_SAMPLES}) begin
+                for (probe_n = 0; probe_n < {MOST_SAMPLES // 2}; probe_n = probe_n + 1)
+                    for (probe_m = 0; probe_m < {all_probes}; probe_m = probe_m + 1)
+                        probe_notes[probe_n * {all_probes} + probe_m]
+                            = probe_notes[(2 * probe_n + 1) * {all_probes} + probe_m];
+                probe_noted = {MOST_SAMPLES // 2};
+                probe_interval = 2 * probe_interval;
+                // This moment is in the middle of the first longer interval.
+                probe_since = {{1'b0, probe_interval[31:1]}};
+            end else begin
+                for (probe_m = 0; probe_m < {all_probes}; probe_m = probe_m + 1)
+                    probe_notes[probe_noted * {all_probes} + probe_m] = probe[probe_m];
+                probe_noted = probe_noted + 1;
+            end
+        end
     end
 end
 """

@@ -9,7 +9,7 @@ module shell #(
     input             aresetn,
     output            irq,
 
-    input       [7:0] probe_index,
+    input      [31:0] probe_index,
     output     [63:0] probe_value,
 
     input      [11:0] s_axil_awaddr,

@@ -3,6 +3,7 @@
 import itertools
 import random
 from dataclasses import replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import yaml
 from sw.analytic.analysis import InvalidMapping, analyze, evaluate
 from sw.analytic.errors import MappingError, SpecError
 from sw.analytic.mapping import Loop, Mapping
+from sw.analytic.processes import in_order
 from sw.analytic.result import record
 from sw.analytic.search import objective_of, search
 from sw.analytic.spec.load import SHIPPED, load_search, load_spec
@@ -86,7 +88,10 @@ def test_climbs_find_the_best_with_fewer_evaluations(changes, seed):
     best = search(spec, space, settings)
     assert best.size is not None
     few = best.size // 2
-    runs = [search(spec, space, replace(settings, seed=seed, evaluations=few), jobs=jobs) for jobs in (1, 2)]
+    runs = [
+        search(spec, space, replace(settings, seed=seed, evaluations=few), spread=partial(in_order, jobs))
+        for jobs in (1, 2)
+    ]
     assert runs[0].size is None and runs[0].value == best.value
     assert runs[0].stopped == "evaluations" and runs[0].evaluations == few
     mine, other = (run.best.spec.mapping for run in runs if run.best is not None)
@@ -99,7 +104,7 @@ def test_processes_change_nothing(limits, monkeypatch):
     monkeypatch.setattr("sw.analytic.search.FAMILY", 400)
     spec, space, settings = load_search([SPEC])
     settings = replace(settings, evaluations=1500, **limits)
-    runs = [search(spec, space, settings, jobs=jobs) for jobs in (1, 2, 3)]
+    runs = [search(spec, space, settings, spread=partial(in_order, jobs)) for jobs in (1, 2, 3)]
     assert runs[0].best is not None
     for run in runs:
         assert run.best is not None and record(run.best) == record(runs[0].best)
@@ -317,3 +322,16 @@ def test_too_many_free_tensors_are_refused(tmp_path):
         SpecError, match="tensors that levels may keep or not: 18: must be at most 16: say keep or bypass"
     ):
         load_search([path])
+
+
+def test_a_space_that_is_not_large_is_gone_through(monkeypatch):
+    """Without a limit; with one that is smaller the search climbs."""
+    monkeypatch.setattr("sw.analytic.search.EVALUATIONS", 300)
+    spec, space, settings = load_search([SPEC], SMALL)
+    size = space.count(100_000)
+    assert size is not None and size > 300 and settings.evaluations is None
+    for whole, ended, evaluations in ((size, "all mappings", size), (size - 1, "evaluations", 300)):
+        monkeypatch.setattr("sw.analytic.search.WHOLE", whole)
+        found = search(spec, space, settings)
+        assert (found.stopped, found.evaluations) == (ended, evaluations)
+    assert search(spec, space, replace(settings, evaluations=200)).evaluations == 200

@@ -13,6 +13,7 @@ from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import ActionOption, ActionSaf, Features
 from sw.analytic.mapping import Mapping
 from sw.analytic.nests import Nests
+from sw.analytic.problem import Tensor
 from sw.analytic.sparse.joint import _triangle
 from sw.analytic.sparse.leaders import leader_boxes
 from sw.analytic.sparse.step import SparseTraffic
@@ -327,3 +328,67 @@ def test_three_matrices_over_three_dimensions_are_summed_alike(terms):
     masks_ = [random.random(tuple(sides[letter] for letter in term)) < 0.5 for term in terms]
     expected = np.einsum(f"{','.join(terms)}->", *(mask.astype(float) for mask in masks_))
     assert _triangle(terms, masks_) == expected > 0
+
+
+@pytest.mark.parametrize("formats", [["UOP", "UOP", "CP"], ["CP", "CP", "CP"], ["U", "UOP", "RLE"], ["B", "U", "B"]])
+@pytest.mark.parametrize("cut", [3, 4, 5, 7])
+def test_fibers_at_the_edge_are_shorter(formats, cut):
+    """B in fibers of ``cut`` along K where 8 is no multiple of it, the whole of it at the outer level and tiles of it inside. The
+    bits of fibers that are filled are those of mean fibers, though longer ones are filled more often."""
+    near = {"rel": 0.04} if "B" in formats else {}
+    problem = product(2, 6, 8)
+    mapping = nest(problem, f"M2 N6 K{cut}", f"K{-(-8 // cut)} M1 N1", keeps=["ABZ", "ABZ"])
+    data = masks(problem, seed=cut, share=0.3)
+    mask = data["B"]
+    found = sparse(mapping, Features({(1, B): represented(*formats), (0, B): represented(*formats[1:])}), data)
+    tiles = [mask[:, begin : begin + cut] for begin in range(0, 8, cut)]
+    inner = found.occupancy[0, B]
+    assert inner.mean * inner.arrives == pytest.approx(mask.sum() / len(tiles))
+    each = [encoded(tile, formats[1:]) for tile in tiles]
+    for level, share in ((0, 1 / len(tiles)), (1, 1.0)):
+        ranks = found.occupancy[level, B].ranks[:2]
+        for number, rank in enumerate(ranks):
+            expected = [sum(tile[1 - number][part] for tile in each) * share for part in (0, 1)]
+            arrives = found.occupancy[level, B].arrives
+            assert tuple(words * arrives for words in rank.mean) == pytest.approx(tuple(expected), **near), (
+                level,
+                number,
+            )
+
+
+THREE = {
+    "one leader twice": {B: (A,), 3: (A, B)},
+    "one leader of both": {B: (A,), 3: (A,)},
+    "a chain": {B: (A,), 3: (B,)},
+    "each follows the others": {A: (B, 3), B: (A, 3), 3: (A, B)},
+}
+
+
+@pytest.mark.parametrize("safs", THREE.values(), ids=THREE)
+def test_three_operands_share_leaders(safs):
+    """Operations that are left are those at which all leaders are nonzero, however many SAFs a leader has; Z[m, n] = A[m, k] *
+    B[n, k] * C[m, k, n]."""
+    two = product(6, 6, 8)
+    third = Tensor("C", (*two.tensors[A].ranks, *two.tensors[B].ranks[:1]), is_output=False)
+    problem = replace(two, tensors=(*two.tensors, third))
+    mapping = nest(problem, "N6 M6 K8", keeps=["ABCZ"])
+    features = Features({}, {0: tuple(saf("skipping", target, *leaders) for target, leaders in safs.items())})
+    random = np.random.default_rng(13)
+    shares = {"A": 0.5, "B": 0.4, "C": 0.6}
+    sizes = {tensor.name: tensor.extents(problem.bounds) for tensor in problem.tensors if not tensor.is_output}
+    models = {name: Hypergeometric.of(share, int(np.prod(sizes[name]))) for name, share in shares.items()}
+    left = sparse(mapping, features, models).computes
+    seen = []
+    for _ in range(200):
+        data = {}
+        for name, model in models.items():
+            flat = np.zeros(int(np.prod(sizes[name])), dtype=bool)
+            flat[random.choice(flat.size, model.nonzeros, replace=False)] = True
+            data[name] = flat.reshape(sizes[name])
+        whole = np.ones((6, 6, 8), dtype=bool)
+        views = {A: data["A"][:, None, :], B: data["B"][None], 3: data["C"].transpose(0, 2, 1)}
+        for leader in set().union(*safs.values()):
+            whole = whole & views[leader]
+        seen.append(int(whole.sum()))
+    error = np.std(seen, ddof=1) / np.sqrt(len(seen))
+    assert abs(left.actual + left.gated + left.skipped - np.mean(seen)) <= 3 * error + 2

@@ -242,6 +242,34 @@ def refused(tmp_path: Path, old: str, new: str) -> str:
     return str(caught.value).replace(f"{path}", "spec.yaml")
 
 
+BUFFER = "architecture.nodes.Buffer.sparse_optimizations"
+SPACES = f"{BUFFER}.representation_format.data_spaces"
+
+
+def test_a_key_without_a_value_is_as_if_left_out():
+    changes = (f"{BUFFER}.action_optimization=", "architecture.nodes.Buffer.attributes.block_size=")
+    assert record(analyzed(SPEC, changes=changes)) == record(
+        analyzed(SPEC, changes=(f"{BUFFER}.action_optimization=[]",))
+    )
+
+
+def test_a_tensor_has_one_representation_at_a_level():
+    ranks = "ranks: [{format: UOP}, {format: CP}]"
+    with pytest.raises(SpecError, match="'A': has a representation at Buffer already$"):
+        analyzed(SPEC, changes=(f"{SPACES}=[{{name: A, {ranks}}}, {{name: A, {ranks}}}]",))
+
+
+@pytest.mark.parametrize("inner", ["U", "UOP", "UB"])
+def test_values_in_full_rows_below_a_list_are_refused(inner):
+    """They would take more than the nonzeros, which is what a level is said to hold."""
+    plain = "architecture.nodes.DRAM.sparse_optimizations="
+    with pytest.raises(
+        SpecError, match="Buffer: A, innermost rank: uncompressed: must be compressed, as a rank outside"
+    ):
+        analyzed(SPEC, changes=(plain, f"{SPACES}.A.ranks=[{{format: CP}}, {{format: {inner}}}]"))
+    analyzed(SPEC, changes=(plain, f"{SPACES}.A.ranks=[{{format: CP}}, {{format: CP}}]"))
+
+
 SAFS = "architecture.nodes[1].sparse_optimizations"
 REFUSED = {
     "words": (
@@ -377,11 +405,13 @@ def test_layers_of_networks_have_the_known_operations(name, operations):
     assert total / 1e9 == pytest.approx(operations, rel=0.01)
 
 
-def test_an_einsum_stands_for_the_shape(tmp_path):
+@pytest.mark.parametrize("einsum", ["Z[M,N] = A[M,K] * B[K,N]", "Z[m,n] = A[m,k] * B[k,n]"])
+def test_an_einsum_stands_for_the_shape(tmp_path, einsum):
+    """Its dimensions are those of the bounds, in capitals or not."""
     text = (SHIPPED / "sparse_product.yaml").read_text()
     shape = text[text.index("  shape:") : text.index("  instance:")]
     path = tmp_path / "spec.yaml"
-    path.write_text(text.replace(shape, '  einsum: "Z[M,N] = A[M,K] * B[K,N]"\n'))
+    path.write_text(text.replace(shape, f'  einsum: "{einsum}"\n'))
     assert record(analyzed(path)) == record(analyzed(SPEC))
 
 
@@ -400,15 +430,36 @@ def test_windows_and_three_operands_of_an_einsum():
     assert names == ["A", "B", "C", "X"]
 
 
+def test_a_scalar_has_no_index(tmp_path):
+    """A dot product: one word of Z."""
+    assert shape_of("Z = A[k] * B[k]") == shape_of("Z[] = A[k] * B[k]") | {"name": "Z = A[k] * B[k]"}
+    path = tmp_path / "spec.yaml"
+    text = (SHIPPED / "sparse_product.yaml").read_text()
+    problem = """problem:
+  einsum: Z = A[k] * B[k]
+  instance: {K: 64, densities: {A: {distribution: hypergeometric, density: 0.25}}}
+"""
+    mapping = """mapping:
+  - {target: Buffer, type: temporal, factors: [K=8]}
+  - {target: lanes, type: spatial, factors: [K=8]}
+"""
+    path.write_text(text[: text.index("problem:")] + problem + mapping)
+    found = record(
+        analyzed(path, changes=("architecture.nodes.DRAM.sparse_optimizations=", f"{BUFFER}.representation_format="))
+    )
+    assert found["computes"]["actual"] == 16 and found["computes"]["cycles"] == 2
+    assert found["levels"][0]["tensors"]["Z"]["tile"] == 1
+
+
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [
         ("A[m,k] * B[k,n]", "must be an Einsum such as"),
         ("Z[m] = A[m] = B[m]", "must be an Einsum such as"),
         ("Z[m,n] = A[m,k] + B[k,n]", "must have tensors such as"),
+        ("Z[m] = 3 * A[m]", "must have tensors such as"),
         ("Z[m] = A[m-1]", "must have indices such as"),
         ("Z[m] = A[0*m]", "must have indices such as"),
-        ("Z[m] = A[]", "must have indices such as"),
         ("Z[m] = A[m] * A[k]", "must name each tensor once"),
     ],
 )

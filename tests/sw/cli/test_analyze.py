@@ -152,7 +152,6 @@ def test_an_interrupted_search_keeps_the_best(capsys, monkeypatch, tmp_path):
     ("words", "line"),
     [
         (["--seed", "4"], "--seed: needs --map"),
-        (["--out", "best.yaml"], "--out: needs --map"),
         (["--map", "--mapping", "x.yaml"], "--mapping x.yaml: must not stand with --map, which finds a mapping"),
         (["--map", "--objective", "speed"], "--objective speed: 'speed': must be of delay, energy, edp"),
         (["--mapping", "none.yaml"], "none.yaml: no such file"),
@@ -196,10 +195,11 @@ def test_nothing_valid(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["sparse_product"], ["sparse_product", "--json"]])
-def test_one_analysis_loads_neither_scipy_nor_numba(words):
+def test_one_analysis_loads_nothing_that_it_does_not_need(words):
+    """Not what takes as long to load as the analysis itself, or longer."""
     code = (
         "import sys; from sw.cli.app import main; code = main(sys.argv[1:]); "
-        "sys.exit(code or sum(name in sys.modules for name in ('scipy', 'numba', 'rich')))"
+        "sys.exit(code or sum(name in sys.modules for name in ('scipy', 'numba', 'rich', 'gen.design', 'sw.analytic.mapspace')))"
     )
     run = subprocess.run(
         [sys.executable, "-c", code, "analyze", *words],
@@ -292,7 +292,9 @@ def test_a_design_stands_beside_its_model(capsys, band, density):
     printed = capsys.readouterr()
     document = json.loads(printed.out)
     rows = {(row["level"], row["tensor"], row["quantity"]): row for row in document["comparison"]}
-    assert document["valid"] and {("DRAM", t, q) for t, q in (("A", "bytes read"), ("C", "bytes written"))} <= set(rows)
+    assert document["valid"] and {("DRAM", t, q) for t, q in (("A", "bytes moved"), ("C", "bytes written"))} <= set(
+        rows
+    )
     macs = rows["MAC", "", "computes"]
     assert macs["analysis"] / macs["counted"] - 1 == pytest.approx(macs["error"])
     if density == "actual":
@@ -337,3 +339,31 @@ def test_options_of_a_design_need_one(capsys, words):
 def test_a_design_takes_two_operands(capsys, band):
     assert main(["analyze", band, band, "more.mtx", "--design", "tiny"]) == 2
     assert "more.mtx: must be left out: --design takes operands A and B" in capsys.readouterr().err
+
+
+def test_a_specification_and_a_page_are_written(capsys, tmp_path):
+    spec, page = tmp_path / "new" / "spec.yaml", tmp_path / "page.html"
+    change = ["--set", "problem.instance.densities.A.density=0.2"]
+    assert main(["analyze", "sparse_product", *change, "--out", str(spec), "--report", str(page), "--json"]) == 0
+    first = capsys.readouterr().out
+    assert main(["analyze", str(spec), "--json"]) == 0
+    assert capsys.readouterr().out == first
+    assert f"{json.loads(first)['cycles']:,}" in page.read_text()
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_files_are_of_one_analysis(capsys, tmp_path, option):
+    path = tmp_path / "file"
+    assert main(["analyze", "sparse_product", "--sweep", "problem.instance.M=32,64", option, str(path)]) == 2
+    assert capsys.readouterr().err.endswith(f"must not stand with {option}\n")
+    assert main(["analyze", "scnn", "alexnet", option, str(path)]) == 2
+    assert "must not stand with a network" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_a_page_that_cannot_be_written(capsys, tmp_path):
+    """Its option is named, before and after the analysis."""
+    for path in ("/dev/null/page.html", str(tmp_path)):
+        assert main(["analyze", "sparse_product", "--report", path]) == 2
+        printed = capsys.readouterr()
+        assert printed.err.startswith("fiberloom: --report ") and printed.err.count("\n") == 1 and not printed.out

@@ -46,7 +46,7 @@ def test_generate_writes_a_block_alone(tmp_path, capsys):
     on_disk = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert on_disk == {str(Path(entry["path"]).relative_to(tmp_path)) for entry in document["files"]}
     assert {"files.f", "manifest.json", "tailors.core", f"rtl/{top}.sv", f"docs/blocks/{top}.md"} <= on_disk
-    assert not [name for name in on_disk if name.startswith(("constraints", "sw", "tb"))]
+    assert not [name for name in on_disk if name.startswith(("sw", "tb"))]
     assert json.loads((tmp_path / "manifest.json").read_text())["top"] == top
     core = (tmp_path / "tailors.core").read_text()
     assert re.findall(r"(?m)^      - (rtl/.*)$", core) == (tmp_path / "files.f").read_text().split()
@@ -81,7 +81,7 @@ def test_blocks_are_listed(capsys):
         (["--block", "tailors", "--param", "index_width=3"],
          r"--block tailors: Index width must be at least 9 for 256 entries, not 3"),
         (["--param", "width=1"], r"--param width=1: only with --block"),
-        (["--smoke", "questa"], r"--smoke questa: must be one of icarus, verilator"),
+        (["--smoke", "questa"], r"--smoke questa: must be one of icarus, verilator, driver"),
         (["--block", "buffet", "--param", "width=3", "--param", "width=5"],
          r"--param width=5: width may be given once: there is width=3 before it"),
         (["--area", "asic"], r"--area asic: must be one of generic, ecp5, xilinx, ice40"),

@@ -211,3 +211,16 @@ def test_the_sample_matrix_is_a_five_point_laplacian():
 
     assert operand.symmetric_expanded and operand.nnz == 5860
     assert (operand.matrix != sp.kronsum(line(40), line(30), format="csr")).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["run", "x.mtx", "--T_k", "many"], "--T_k many: must be a whole number"),
+        (["run", "x.mtx", "--seed", "1.5"], "--seed 1.5: must be a whole number"),
+        (["sweep", "x.mtx", "--jobs", "-"], "--jobs -: must be a whole number"),
+    ],
+)
+def test_what_is_no_number_is_named(line, said, capsys):
+    assert main(line) == 2
+    assert capsys.readouterr().err == f"fiberloom: {said}\n"

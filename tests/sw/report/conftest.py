@@ -10,7 +10,7 @@ class StandInDesign(SimpleNamespace):
     """What the record and the page read of a design."""
 
     def model_dump(self, mode: str) -> dict[str, Any]:
-        sections = ("pe", "buffer", "axi", "clock", "dram")
+        sections = ("pe", "buffer", "axi", "clock", "dram", "memory")
         return {"name": self.name} | {name: vars(getattr(self, name)) for name in sections}
 
 
@@ -25,6 +25,7 @@ def design() -> StandInDesign:
         axi=SimpleNamespace(data_bits=128),
         clock=SimpleNamespace(mhz=250.0, part=""),
         dram=SimpleNamespace(bandwidth_gbps=4.0, latency_ns=100.0),
+        memory=SimpleNamespace(records="plain", converts_a=False),
         lanes=2,
         line_bytes=16,
         bus_bytes=16,

@@ -4,6 +4,7 @@ import html.parser
 import re
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,12 +106,23 @@ def test_well_formed_and_self_contained(page, full, which):
     parser = Balance()
     parser.feed(text)
     assert parser.open == []
-    assert "<script" not in text and "http://" not in text and "https://" not in text and "url(" not in text
-    assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'href="([^"]*)"', text))
+    assert (
+        "<script" not in text
+        and "http://" not in text
+        and "https://" not in text
+        and "url(" not in text.replace("url(#", "")
+    )
+    sources = [source for source in re.findall(r'href="([^"]*)"', text) if not source.startswith("#part-")]
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+
+
+def plain(text: str) -> str:
+    """Without the tooltips of words."""
+    return re.sub(r"</?abbr[^>]*>", "", text)
 
 
 def test_shows_what_the_run_found(page, full):
-    text = page(full)
+    text = plain(page(full))
     for piece in (
         "grid", "Verified", "jki", "50 &times; 20 &times; 10", "1,000", "15 tiles, 2 skipped as empty, 1 overbooked",
         "1,234", "5,678", "job waits for a free PE", "waiting for data", "fiberloom run grid.mtx", "1 &times; 5 tiles",
@@ -169,7 +181,7 @@ def test_what_tiles_load_is_told(design):
 
 
 def test_the_ideal_stands_beside_the_roofline(page, full):
-    cards = re.findall(r"<div><b>([^<]*)</b><span>([^<]*)</span></div>", page(full))
+    cards = re.findall(r"<div><b>([^<]*)</b><span>([^<]*)</span></div>", plain(page(full)))
     shares = [(share, words.split(",")[0]) for share, words in cards if words.startswith("of the ")]
     assert [words for _, words in shares] == ["of the ideal", "of the compute roofline"]
 
@@ -177,11 +189,24 @@ def test_the_ideal_stands_beside_the_roofline(page, full):
 def test_seconds_add_up_and_compiling_is_told_apart(page, full):
     text = page(full)
     assert "decided in 0.25 s" in text
-    (line,) = re.findall(r"<tr><th>seconds</th><td>([^<]*)<", text)
+    (line,) = re.findall(r'<tr><th scope="row">seconds</th><td>([^<]*)<', text)
     parts, _, whole = line.partition(" = ")
     spent = dict(part.split() for part in parts.split(" + "))
     assert float(spent["compile"]) == 61.25
     assert sum(map(float, spent.values())) == pytest.approx(float(whole)) == pytest.approx(sum(SECONDS.values()))
+
+
+def test_words_mean_what_the_glossary_says():
+    from sw.report.page import FOLDER, MEANINGS
+
+    lines = (Path(__file__).parents[3] / "docs" / "glossary.md").read_text().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| ")]
+    glossary = {row[0].removeprefix("| "): row[1].rstrip(" |") for row in rows}
+    for word, meaning in MEANINGS.items():
+        assert glossary[word] == meaning
+    used = "".join(template.read_text() for template in FOLDER.glob("*.j2"))
+    named = set(re.findall(r"\| term\('([^']*)'\)", used)) | set(re.findall(r"'([^']*)' \| term }}", used))
+    assert named == set(MEANINGS)
 
 
 @pytest.mark.parametrize("equal", [True, False])
@@ -261,7 +286,7 @@ def test_a_time_is_given_only_for_a_clock_that_place_and_route_reached(tmp_path)
         out = tmp_path / ("placed" if is_timed else "asked")
         line = ["run", "banded:40:2", "--engine", "model", "--order", "jki", "--out", str(out), "--quiet"]
         assert main([*line, "--config", config]) == 0
-        page = (out / "report.html").read_text()
+        page = plain((out / "report.html").read_text())
         assert ("<span>at 50 MHz on some part</span>" in page) == is_timed
         assert ("so no time is given" in page) == (not is_timed)
         assert page.index("of the ideal, with") < page.index("roofline, with the bytes moved")
@@ -270,3 +295,31 @@ def test_a_time_is_given_only_for_a_clock_that_place_and_route_reached(tmp_path)
         "250 MHz, asked for and reached by no place and route",
         "50 MHz, reached by place and route on some part",
     ]
+
+
+def test_scipy_is_timed_in_the_same_run_when_asked(tmp_path, capsys):
+    import json
+
+    from sw.cli.app import main
+
+    line = ["run", "banded:400:9", "--engine", "model", "--config", "tiny", "--value", "fp32", "--order", "ijk"]
+    for more in ([], ["--scipy"]):
+        assert main([*line, *more, "--out", str(tmp_path / "o")]) == 0
+        out = capsys.readouterr().out
+        record = json.loads((tmp_path / "o/result.json").read_text())
+        page = (tmp_path / "o/report.html").read_text()
+        assert bool(more) == ("SciPy       " in out) == ("Time beside SciPy" in page)
+    mhz = record["cycles"] / record["scipy_seconds"] / 1e6
+    assert f"{mhz:,.3g} MHz take as long" in out and f"take as long at {mhz:.3g} MHz" in page
+    # A clock that nothing has reached makes no time of the run.
+    assert 0 < record["scipy_seconds"] < 60 and "this run at" not in page
+
+
+def test_scipy_seconds_are_a_median():
+    from sw.runtime.scipy_time import scipy_seconds
+
+    ones = sp.csr_array(np.eye(3))
+    # The third run ends behind the second that is enough.
+    ticks = iter([0.0, 0.5, 1.0, 1.1, 2.0, 2.7, 3.0])
+    assert scipy_seconds(ones, ones, lambda: next(ticks)) == pytest.approx(0.5)
+    assert list(ticks) == [3.0]

@@ -86,6 +86,12 @@ def test_every_axis_has_three_numbers(seed):
         assert all(x + half <= y - other for (x, half), (y, other) in itertools.pairwise(halves))
 
 
+def test_small_numbers_of_an_axis_keep_their_decimals():
+    dots = [Dot(x=x, y=y, kind=0, text="") for x, y in ((0.004, 0.1), (0.3, 2.0))]
+    numbers = re.findall(r'<text class="value"[^>]*>([^<]+)<', scatter(dots, "x", "y"))
+    assert {"0.1", "0.2", "0.5", "1", "2", "0.01"} <= set(numbers) and "0" not in numbers
+
+
 @pytest.mark.parametrize(
     ("low", "high"), [(0, 1.08), (0, 8536), (1000, 1001), (3.2, 3.9), (1e9, 1.05e9), (0.01, 0.011)]
 )

@@ -25,7 +25,7 @@ FAULTS = {
     "first_pointer_unseen": (checks.check_row_expander, "row_expander", "(marks[0] != 0)", "(marks[0] == 77)"),
     "run_without_its_level": (checks.check_run_decoder, "run_decoder", "group.first[n] + 1, 0)", "group.first[n], 0)"),
     "last_place_is_outside": (checks.check_run_decoder, "run_decoder", "total > self.places", "total >= self.places"),
-    "short_filler_unseen": (checks.check_run_decoder, "run_decoder", "wrong = short | ends", "wrong = ends"),
+    "short_filler_unseen": (checks.check_run_decoder, "run_decoder", "wrong.eq(short | ends)", "wrong.eq(ends)"),
     "places_behind_the_last": (checks.check_place_scanner, "chunk_picker", "few > n for n", "few >= n for n"),
     "chunk_left_out": (checks.check_place_scanner, "chunk_picker", "~(due.any() | ends)) & ~more", "~(due.any() | ends))"),
     "ranks_begin_at_zero": (checks.check_place_scanner, "place_scanner", "taken + n + 1", "taken + n"),
@@ -228,8 +228,8 @@ FAULTS |= {
     "groups_begin_anew": (
         checks.check_block_filler,
         "block_filler",
-        "end.eq(following + blocks_on(total))",
-        "end.eq(blocks_on(total))",
+        "end.eq(following + blocks_on",
+        "end.eq(blocks_on",
     ),
     "head_of_another_block": (checks.check_block_filler, "block_filler", "ranks[k] == n + 1", "ranks[k] == n"),
     "places_without_the_last_group": (
