@@ -5,6 +5,7 @@
 install_tools() {
     packages=
     command -v iverilog >/dev/null 2>&1 || packages=iverilog
+    has_browser || packages="$packages chromium fonts-dejavu-core"
     has_libpython "$1" || packages="$packages $("$1" -c 'import sys; print("libpython%d.%d-dev" % sys.version_info[:2])')"
     [ -n "$packages" ] || return 0
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
@@ -18,6 +19,11 @@ install_tools() {
             echo "ci: could not be installed: $package" >&2
     done
 }
+
+# has_browser: whether there is one that tests look at pages with.
+has_browser() {
+    command -v chromium || command -v chromium-browser || command -v google-chrome
+} >/dev/null 2>&1
 
 # has_libpython PYTHON: whether its shared library is where a simulator finds it, its own or the system's of that version.
 has_libpython() {
