@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rtl.accessor.nonzero_reader import LINES, NonzeroReader
-from tests.rtl.pe.test_planted_faults import planted
+from tests.rtl.planted import planted
 from tests.rtl.port_bench import PortBench
 
 LANES = 4
@@ -128,7 +128,7 @@ def test_a_nonzero_a_cycle() -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = planted(tmp_path, monkeypatch, name, FAULTS[name], "nonzero_reader.NonzeroReader", "accessor")
-    with where as block, pytest.raises(AssertionError):
+    where = planted(tmp_path, monkeypatch, "accessor", FAULTS[name], "nonzero_reader.NonzeroReader")
+    with where as (block,), pytest.raises(AssertionError):
         exercise(block, 2, 1.0)
         exercise(block, 3, 0.6)

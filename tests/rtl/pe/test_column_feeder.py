@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rtl.pe.column_feeder import ColumnFeeder
-from tests.rtl.pe.test_planted_faults import planted
+from tests.rtl.planted import planted
 from tests.rtl.port_bench import PortBench
 
 SIZES = {"pes": 3, "entries": 8, "region": 4, "address_width": 32}
@@ -118,7 +118,7 @@ def test_columns_and_parts(chance: float) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = planted(tmp_path, monkeypatch, name, FAULTS[name], "column_feeder.ColumnFeeder")
-    with where as block, pytest.raises(AssertionError):
+    where = planted(tmp_path, monkeypatch, "pe", FAULTS[name], "column_feeder.ColumnFeeder")
+    with where as (block,), pytest.raises(AssertionError):
         for seed in range(3):
             exercise(block, seed)

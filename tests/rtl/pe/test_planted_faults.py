@@ -3,24 +3,19 @@
 Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.
 """
 
-import importlib
 import random
-import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-import rtl
 from tests.rtl.pe.bench import Conditions, PeBench
 from tests.rtl.pe.jobs import changing_sources, mixed_jobs, segment
+from tests.rtl.planted import planted
 
 # Leaves with many line slots, and with few.
 SIZES = {"radix": 8, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
 ADDRESSES = {"line_address_width": 14, "address_width": 40}
 
+PE = "gustavson.GustavsonPe"
 #: name -> (module, source snippet, what it becomes)
 FAULTS = {
     "ties_against_leaf_order": ("merge_level", "right.item.coordinate < left", "right.item.coordinate <= left"),
@@ -75,45 +70,6 @@ FAULTS = {
 }
 
 
-def copy_of_rtl(
-    folder: Path,
-    name: str,
-    fault: tuple[str, str, str] | None,
-    block: str = "gustavson.GustavsonPe",
-    room: str = "pe",
-) -> type:
-    """A block of ``rtl/pe``, or another room, from a copy of the sources, with a fault in it."""
-    target = folder / name
-    shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
-    if fault is not None:
-        module, snippet, replacement = fault
-        path = target / room / f"{module}.py"
-        text = path.read_text()
-        assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
-        path.write_text(text.replace(snippet, replacement))
-    of, kind = block.split(".")
-    return getattr(importlib.import_module(f"{name}.{room}.{of}"), kind)
-
-
-@contextmanager
-def planted(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    fault: tuple[str, str, str],
-    block: str = "gustavson.GustavsonPe",
-    room: str = "pe",
-) -> Iterator[type]:
-    """:func:`copy_of_rtl` as a package that is forgotten afterwards."""
-    monkeypatch.syspath_prepend(folder)
-    package = f"planted_{name}"
-    try:
-        yield copy_of_rtl(folder, package, fault, block, room)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
-
-
 def exercise(pe: type) -> None:
     bench = PeBench(pe(**ADDRESSES, **SIZES))
     for seed, conditions in enumerate(
@@ -134,10 +90,10 @@ def exercise(pe: type) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name, tmp_path, monkeypatch):
-    with planted(tmp_path, monkeypatch, name, FAULTS[name]) as pe, pytest.raises(AssertionError):
+    with planted(tmp_path, monkeypatch, "pe", FAULTS[name], PE) as (pe,), pytest.raises(AssertionError):
         exercise(pe)
 
 
 def test_without_a_fault_nothing_is_found(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    exercise(copy_of_rtl(tmp_path, "planted_nothing", None))
+    with planted(tmp_path, monkeypatch, "pe", None, PE) as (pe,):
+        exercise(pe)

@@ -10,7 +10,7 @@ import pytest
 
 from rtl.pe.row_joiner import RowJoiner
 from sw.golden.arithmetic import add
-from tests.rtl.pe.test_planted_faults import planted
+from tests.rtl.planted import planted
 from tests.rtl.port_bench import PortBench
 
 PES, LANES = 3, 2
@@ -125,8 +125,8 @@ def test_rows_and_pieces(chance: float) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = planted(tmp_path, monkeypatch, name, FAULTS[name], "row_joiner.RowJoiner")
-    with where as block, pytest.raises(AssertionError):
+    where = planted(tmp_path, monkeypatch, "pe", FAULTS[name], "row_joiner.RowJoiner")
+    with where as (block,), pytest.raises(AssertionError):
         for seed in range(3):
             exercise(block, seed)
 

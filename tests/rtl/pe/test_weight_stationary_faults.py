@@ -1,16 +1,16 @@
 """The tiles of the array's tests find faults planted in its source; a snippet that no longer occurs fails the test."""
 
 import random
-import sys
 from typing import Any
 
 import pytest
 
 from sw.golden.weight_stationary import StationaryColumn, bus_cycles
-from tests.rtl.pe.test_planted_faults import copy_of_rtl
 from tests.rtl.pe.weight_stationary_bench import run
 from tests.rtl.pe.weight_stationary_cases import Sizes, bits, column, streamed
+from tests.rtl.planted import planted
 
+ARRAY = "weight_stationary_array.WeightStationaryArray"
 #: name -> (module, source snippet, what it becomes)
 FAULTS = {
     "value_of_the_next_pair": ("match_buffer", "Cat(1, onehot_index(equal))", "onehot_index(equal << 1) << 1"),
@@ -80,24 +80,13 @@ def exercise(block: Any) -> None:
     run(2, sizes, tiles, chance=0.9, block=block)
 
 
-def built(folder: Any, name: str, fault: tuple[str, str, str] | None) -> Any:
-    return copy_of_rtl(folder, name, fault, "weight_stationary_array.WeightStationaryArray")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    package = f"planted_{name}"
-    try:
-        block = built(tmp_path, package, FAULTS[name])
-        with pytest.raises(AssertionError):
-            exercise(block)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
+    with planted(tmp_path, monkeypatch, "pe", FAULTS[name], ARRAY) as (block,), pytest.raises(AssertionError):
+        exercise(block)
 
 
 def test_without_a_fault_nothing_is_found(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    exercise(built(tmp_path, "planted_nothing_in_array", None))
+    with planted(tmp_path, monkeypatch, "pe", None, ARRAY) as (block,):
+        exercise(block)

@@ -4,15 +4,10 @@
 Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.
 """
 
-import importlib
-import shutil
-import sys
-from pathlib import Path
-
 import pytest
 
-import rtl
 from tests.rtl.mint.converter import checks
+from tests.rtl.planted import planted
 
 #: name -> (check, module, source snippet, what it becomes)
 FAULTS = {
@@ -373,32 +368,10 @@ FAULTS |= {
 }
 
 
-def classes_of(check, package, fault, folder):
-    """The check's classes from a copy of the sources, with a fault in it."""
-    target = folder / package
-    shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
-    if fault is not None:
-        module, snippet, replacement = fault
-        path = target / "mint" / "converter" / f"{module}.py"
-        text = path.read_text()
-        assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
-        path.write_text(text.replace(snippet, replacement))
-    return [
-        getattr(importlib.import_module(f"{package}.mint.converter.{module}"), name)
-        for module, name in checks.CHECKS[check]
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    package = f"planted_{name}"
     check, *fault = FAULTS[name]
-    try:
-        classes = classes_of(check, package, fault, tmp_path)
-        with pytest.raises(AssertionError):
-            check(*classes)
-    finally:
-        for module in [module for module in sys.modules if module.split(".")[0] == package]:
-            del sys.modules[module]
+    blocks = [".".join(block) for block in checks.CHECKS[check]]
+    with planted(tmp_path, monkeypatch, "mint.converter", fault, *blocks) as classes, pytest.raises(AssertionError):
+        check(*classes)
