@@ -4,7 +4,7 @@ import contextlib
 import gc
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -335,6 +335,22 @@ def block_kind(name: str) -> BlockKind:
     raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{did_you_mean(name, BLOCKS)}")
 
 
+@contextlib.contextmanager
+def _deleted_unused() -> Iterator[None]:
+    """What is built inside and not kept is deleted at the end, before Amaranth can warn that nobody uses it.
+
+    Older objects are not looked at: a process that has built designs has millions.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        gc.freeze()
+        try:
+            yield
+        finally:
+            gc.collect()
+            gc.unfreeze()
+
+
 def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str, Any]:
     """Value of every parameter: as given by ``NAME=VALUE``, else as in the design. Raises DesignError."""
     known = {parameter.name: parameter for parameter in kind.parameters}
@@ -355,22 +371,18 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
         seen[name] = item
         values[name] = known[name].parsed(text)
     values = {name: value for name, value in values.items() if value is not None}
-    with warnings.catch_warnings():
-        # Built only to check the parameters, and deleted before Amaranth can warn about it.
-        warnings.simplefilter("ignore", UnusedElaboratable)
+    with _deleted_unused():
+        # Built only to check the parameters.
         build_block(kind, values)
-        gc.collect()
     return values
 
 
 def build_block(kind: BlockKind, values: Mapping[str, Any]) -> Block:
     """The block with these parameters. Raises DesignError where they do not go together."""
-    with warnings.catch_warnings():
-        # A block that refuses its parameters is left unfinished; Amaranth must not warn about it.
-        warnings.simplefilter("ignore", UnusedElaboratable)
+    with _deleted_unused():
+        # A block that refuses its parameters is left unfinished.
         try:
             return kind.make(**values)
         except ValueError as error:
             reason = str(error)
-        gc.collect()
-        raise DesignError(f"--block {kind.name}: {reason}")
+    raise DesignError(f"--block {kind.name}: {reason}")

@@ -53,7 +53,7 @@ def compiled(folder: Path, scratch: Path) -> Path:
         raise ToolMissing("the C example needs a C compiler, which is missing: apt install gcc")
     library = scratch / "fiberloom_example.so"
     command = [compiler, *STRICT, "-shared", "-fPIC", "-o", str(library), str(folder / SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if done.returncode:
         raise ValueError(done.stderr.strip())
     return library

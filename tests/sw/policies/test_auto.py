@@ -170,18 +170,18 @@ def test_sampled_rows_are_rows_of_the_matrix():
 
 @pytest.mark.parametrize("name", ["band", "noise"])
 def test_optimal_is_not_beaten_inside_its_space(name):
-    A = canonical(OPERANDS[name][:24, :24])
+    A = canonical(OPERANDS[name][:6, :6])
     best = schedule("optimal", A, A, TINY, judge=judge(TINY), budget=10_000)
     assert best.cycles == cycles(best, A)
     for other in ("hyte",):
         assert best.cycles <= cycles(schedule(other, A, A, TINY), A)
-    for T_k in (4, 16, 24):
+    for T_k in (2, 4, 6):
         try:
             scheme = replace(best, T_k=T_k, order="kij")
-            scheme.validate(TINY, 24, 24, 24)
+            scheme.validate(TINY, 6, 6, 6)
         except SchemeError:
             continue
-        if scheme.mode["C"] == "streaming" and (T_k == 24) == (best.T_k == 24):  # else the split would differ
+        if scheme.mode["C"] == "streaming" and (T_k == 6) == (best.T_k == 6):  # else the split would differ
             assert best.cycles <= cycles(scheme, A)
 
 
