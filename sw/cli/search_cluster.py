@@ -20,7 +20,7 @@ def portions_of(item: tuple[Portions, Share]) -> Outcome:
     function, share = item
     try:
         return {"record": list(function(share))}
-    except Exception as error:  # noqa: BLE001 - told where the search runs
+    except Exception as error:  # noqa: BLE001 - whatever a worker raises, the command tells it
         return {"error": reason(error)}
 
 
