@@ -98,12 +98,23 @@ def stub(path: Path, text: str) -> None:
 
 # What is there; what is installed, or said not to be.
 SERVERS = {
-    "everything": ({"iverilog": ""}, 0, "", ""),
-    "bare": ({}, 1, "iverilog libpython3.11-dev", ""),
-    "no library": ({"iverilog": ""}, 1, "libpython3.11-dev", ""),
-    "no Icarus": ({}, 0, "iverilog", ""),
-    "not root": ({"id": "echo 1000"}, 1, "", "only root with apt-get may install it: iverilog libpython3.11-dev"),
-    "no network": ({"apt-get": "exit 100"}, 0, "", "ci: apt-get update failed\nci: could not be installed: iverilog"),
+    "everything": ({"iverilog": "", "chromium": ""}, 0, "", ""),
+    "bare": ({}, 1, "iverilog chromium fonts-dejavu-core libpython3.11-dev", ""),
+    "no library": ({"iverilog": "", "chromium-browser": ""}, 1, "libpython3.11-dev", ""),
+    "no Icarus": ({"google-chrome": ""}, 0, "iverilog", ""),
+    "no browser": ({"iverilog": ""}, 0, "chromium fonts-dejavu-core", ""),
+    "not root": (
+        {"chromium": "", "id": "echo 1000"},
+        1,
+        "",
+        "only root with apt-get may install it: iverilog libpython3.11-dev",
+    ),
+    "no network": (
+        {"chromium": "", "apt-get": "exit 100"},
+        0,
+        "",
+        "ci: apt-get update failed\nci: could not be installed: iverilog",
+    ),
 }
 
 
