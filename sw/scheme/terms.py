@@ -2,10 +2,12 @@
 
 __all__ = [
     "BUFFERING",
+    "CARRIED",
     "EXPLICIT_ORDER",
     "GUSTAVSON",
     "HARDWARE_BUFFERED",
     "INNER",
+    "JOINED",
     "LISTS",
     "LOAD_LIST",
     "LOAD_REUSE",
@@ -28,6 +30,8 @@ from sw.timing.hardware import ORDERS
 
 TENSORS = ("A", "B", "C")
 STREAMING, BUFFERING = "streaming", "buffering"
+# Partial rows of C: each k step takes all of them along; each writes those that it makes, and the last one joins them.
+CARRIED, JOINED = "carried", "joined"
 # What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; of these rows those that are used
 # again in time, while the others go by; the rows that it uses for itself alone.
 LOAD_TILE, LOAD_LIST, LOAD_REUSE, LOAD_USED = "tile", "list", "reuse", "used"

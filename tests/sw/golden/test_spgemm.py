@@ -21,6 +21,7 @@ WHOLE = 2**32
 class Tiles:
     T_j: int = WHOLE
     T_k: int = WHOLE
+    joins: bool = False
 
 
 def csr(matrix, value: str) -> Csr:
