@@ -210,8 +210,6 @@ class RowParts(Block):
             self.read_request.payload.address.eq(address),
             self.read_request.payload.beats.eq(1),
         ]
-        with m.If(left == 0):
-            m.d.sync += later.eq(0)
         with m.If((left != 0) & Mux(asks, self.read_request.ready, begun)):
             m.d.sync += [step.eq(step + 1), address.eq(address + (self.stride << 2))]
             with m.If(step + 1 == self.steps):
@@ -219,6 +217,7 @@ class RowParts(Block):
                 m.d.sync += [line.eq(line + line_bytes), address.eq(line + line_bytes)]
         with m.If(begins):
             m.d.sync += [
+                later.eq(0),
                 line.eq(base),
                 address.eq(base),
                 step.eq(0),
