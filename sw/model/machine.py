@@ -202,7 +202,12 @@ class Run:
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
         self._bumped = np.zeros(0, np.bool_)  # its rows that stay in memory
         self._trips: Index | int = 0  # of memory before its rows can be used
+        seen, looked_up = 0, 0
         for tile in walk:
+            if self.scheme.joins:
+                lines = sum(walk.map_lines.values())
+                self.clock.pass_over(walk.visited - 1 - seen, lines - looked_up)
+                seen, looked_up = walk.visited, lines
             self._visit(walk, tile)
         self.clock.end_chain()
         self.converted_a.end_pass()
@@ -243,11 +248,11 @@ class Run:
         self.clock.tile(
             self.clock.moved(before) + overlapped,
             before,
-            self.rows_of_c.cycles(tile),
-            jobs,
+            jobs=jobs,
             load_beats=load_beats,
             overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
+            **self.rows_of_c.search(tile, self.pace.latency),
         )
 
     def _scan_of_a(self, tile: Tile, at: Segments) -> tuple[tuple[bool, bool, bool], Index, Index]:

@@ -109,9 +109,9 @@ class RowsOfC:
         starts = self.row_starts[first:last]
         return Back(rows, partial[some], begins[some], starts[some], at.a_begin[first:last][some])
 
-    def cycles(self, tile: Tile) -> int:
-        """In which the rows of a tile and what comes back to them are found: one a row."""
-        return tile.size_i
+    def search(self, tile: Tile, latency: int) -> dict[str, int]:
+        """Cycles in which the rows of a tile and what comes back to them are found, as :meth:`.clock.Clock.tile` asks: one a row."""
+        return {"rows": tile.size_i}
 
     def follow(self, nonzeros: int) -> tuple[int, int]:
         """Positions of rows that follow the rows before without a gap."""
@@ -178,18 +178,20 @@ class JoinedRows(RowsOfC):
         # By place along i and j, for each k step that has visited it: nonzeros of its parts, where the first one begins, and the
         # positions in A that they come of.
         self._parts: dict[tuple[int, int], list[tuple[Index, int, Index, Index]]] = {}
-        self._found = 0  # cycles of the present tile
+        self._found = self._lines = (
+            0  # of the present tile: cycles in which parts are found, lines that say where they are
+        )
 
     def back(self, tile: Tile) -> tuple[Index, NDArray[np.bool_], int]:
         """The positions of all parts are read, a line of each step first, which says whether the step has visited the tile."""
         nothing = np.zeros(tile.size_i, np.int64), np.ones(tile.size_i, np.bool_), 0
-        self._found = 0
+        self._found = self._lines = 0
         if tile.partial_in:
             words = 2 * self.reads.lanes
             lines = -(-(self._index(tile) % words + tile.size_i + 1) // words)
             read = tile.step + len(self._parts.get((tile.index_i, tile.index_j), ())) * (lines - 1)
             self.beats["read_c_meta"] += self.reads.line_beats * read
-            self._found = LINE_CYCLES * read
+            self._found, self._lines = LINE_CYCLES * read + lines, read
         return nothing
 
     def fibers(self, tile: Tile, at: Segments, partial: Index, spilled: NDArray[np.bool_], base: int) -> Back:
@@ -208,8 +210,12 @@ class JoinedRows(RowsOfC):
         self._found += int(np.maximum(1, some.sum(axis=1)).sum())
         return Back(rows, lengths[some], begins[some], first[some], last[some])
 
-    def cycles(self, tile: Tile) -> int:
-        return max(self._found, tile.size_i)
+    def search(self, tile: Tile, latency: int) -> dict[str, int]:
+        found = {"rows": max(self._found, tile.size_i)}
+        if self._lines:
+            # The first lines say which others are asked for.
+            found |= {"bursts": self._lines, "waits": latency + LINE_CYCLES * tile.step}
+        return found
 
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave for good, or for the pass that joins j tiles; before the last k step parts of them leave to wait for it."""
