@@ -52,7 +52,8 @@ class TrafficEstimate(TileVisits):
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, and the ``overbooked`` share; ``loads_a`` of A tiles
     and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, ``bursts`` and
     look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass; ``sram_lines``; ``selections`` of
-    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, ``scratch_macs`` of scratch fibers, merged once more.
+    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, or of the parts of rows
+    that are joined, which are ``found`` in so many cycles, ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -75,6 +76,7 @@ class TrafficEstimate(TileVisits):
         self.loads_a = 0.0
         self.hits_a = 0.0
         self.carried = 0.0
+        self.found = 0.0
         self.pieces = 0.0
         self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
@@ -257,7 +259,7 @@ class TrafficEstimate(TileVisits):
     def _operand_c(self) -> None:
         s, workload, t = self.scheme, self.workload, self.traffic
         nnz = workload.nnz_c
-        carried = self._carried()
+        carried = self._parts() if s.joins else self._carried()
         kept = 0.0
         if s.buffers("C") and self._innermost("k"):
             kept = min(1.0, s.buffer_bytes["C"] / ELEMENT_BYTES / max(1.0, nnz / (self.N_i * self.N_j)))
@@ -265,6 +267,9 @@ class TrafficEstimate(TileVisits):
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
         pieces, leaving = workload.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
         self.pieces = pieces
+        if s.joins:
+            passes = float(self.visits_k[:-1].sum())  # tiles that write parts
+            leaving = float(self._scan("A", s.T_k).by_bits.sum()) * self.N_j * (1 - 1 / self.N_k)
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried
@@ -291,6 +296,10 @@ class TrafficEstimate(TileVisits):
             each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
             read_meta += each_way
             t.written["c_meta"] += each_way
+            if s.joins:
+                # Lines of positions come one by one.
+                self.bursts += each_way
+                self.found = 2 * each_way + fibers
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
         self.unit_lines += lines / 2
         t.written["c_data"] += lines / 2

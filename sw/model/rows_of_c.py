@@ -110,7 +110,7 @@ class RowsOfC:
         return Back(rows, partial[some], begins[some], starts[some], at.a_begin[first:last][some])
 
     def search(self, tile: Tile, latency: int) -> dict[str, int]:
-        """Cycles in which the rows of a tile and what comes back to them are found, as :meth:`.clock.Clock.tile` asks: one a row."""
+        """Cycles in which the rows of a tile and what comes back to them are found, as :meth:`.clock.Clock.tile` asks."""
         return {"rows": tile.size_i}
 
     def follow(self, nonzeros: int) -> tuple[int, int]:
