@@ -245,14 +245,17 @@ class Run:
             self.clock.chain(tile.size_i, jobs, overlapped)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
+        rows, bursts, waits = self.rows_of_c.search(tile, self.pace.latency)
         self.clock.tile(
             self.clock.moved(before) + overlapped,
             before,
-            jobs=jobs,
+            rows,
+            jobs,
             load_beats=load_beats,
             overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
-            **self.rows_of_c.search(tile, self.pace.latency),
+            bursts=bursts,
+            waits=waits,
         )
 
     def _scan_of_a(self, tile: Tile, at: Segments) -> tuple[tuple[bool, bool, bool], Index, Index]:

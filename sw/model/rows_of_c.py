@@ -109,9 +109,9 @@ class RowsOfC:
         starts = self.row_starts[first:last]
         return Back(rows, partial[some], begins[some], starts[some], at.a_begin[first:last][some])
 
-    def search(self, tile: Tile, latency: int) -> dict[str, int]:
-        """Cycles in which the rows of a tile and what comes back to them are found, as :meth:`.clock.Clock.tile` asks."""
-        return {"rows": tile.size_i}
+    def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
+        """Cycles in which the rows of a tile and what comes back to them are found; lines that say where that is; cycles before."""
+        return tile.size_i, 0, 0
 
     def follow(self, nonzeros: int) -> tuple[int, int]:
         """Positions of rows that follow the rows before without a gap."""
@@ -210,12 +210,10 @@ class JoinedRows(RowsOfC):
         self._found += int(np.maximum(1, some.sum(axis=1)).sum())
         return Back(rows, lengths[some], begins[some], first[some], last[some])
 
-    def search(self, tile: Tile, latency: int) -> dict[str, int]:
-        found = {"rows": max(self._found, tile.size_i)}
-        if self._lines:
-            # The first lines say which others are asked for.
-            found |= {"bursts": self._lines, "waits": latency + LINE_CYCLES * tile.step}
-        return found
+    def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
+        # The first lines say which others are asked for.
+        waits = latency + LINE_CYCLES * tile.step if self._lines else 0
+        return max(self._found, tile.size_i), self._lines, waits
 
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave for good, or for the pass that joins j tiles; before the last k step parts of them leave to wait for it."""

@@ -24,6 +24,7 @@ SCHEME = SimpleNamespace(
     tuning=False,
     strips=0,
     row_order="natural",
+    partial_rows="carried",
     load="tile",
     predicted={},
 )
