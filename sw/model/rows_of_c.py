@@ -110,7 +110,7 @@ class RowsOfC:
         return Back(rows, partial[some], begins[some], starts[some], at.a_begin[first:last][some])
 
     def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
-        """Cycles in which the rows of a tile and what comes back to them are found; lines that say where that is; cycles before."""
+        """Cycles in which rows and what comes back to them are found; lines that say where that is; cycles before."""
         return tile.size_i, 0, 0
 
     def follow(self, nonzeros: int) -> tuple[int, int]:
