@@ -125,7 +125,7 @@ class RowParts(Block):
         origin = Signal(32)
         m.d.comb += [
             left.eq(Mux(fresh, Array(parts)[index], rest)),
-            several.eq(above_lowest(left).any()),
+            several.eq((left & above_lowest(left)).any()),
             goes.eq(~found.valid | fibers.i.ready),
             fibers.i.valid.eq(found.valid),
             origin.eq(kept.as_value().word_select(found.index, 32)),
