@@ -1,12 +1,14 @@
 """What ExTensor moves between its levels, tile by tile from the real nonzeros.
 
 Tiles of A stay in the global buffer while those of B pass (order m, n, k on the outer level; with k cut, both are loaded for
-each visit and Z's tile stays). Of a tile of A each subtile goes to an element; a tile of B is then sent to all elements once for
-each round of subtiles that there are more of than elements. Tiles that meet nothing are not loaded.
+each visit and Z's tile stays). Pairs of subtiles go to elements. Of a tile of A as many subtiles at a time as there are elements
+stay in them, each in several where they are fewer, while the subtiles of the tile of B pass and are shared among those; so a tile
+of B is sent once for each round of subtiles that there are more of than elements. Tiles that meet nothing are not loaded.
 
 An overbooked tile keeps its first entries; the rest, in the order of its fibers, streams at every pass over it but the
-one that loads it. An element passes over the operand that overbooks in its outer loop, so that it streams once a subtile
-of the other; only where both overbook does one of them stream again for every fiber of the other.
+one that loads it. A subtile of B slides through its element as through a buffet: as many of its fibers as fit meet all of A's
+subtile, then shrinks free them for the next (section 3.3.2). So it is sent once, and A's subtile is passed over once for each
+buffer's worth of B's.
 """
 
 from dataclasses import dataclass
@@ -45,6 +47,7 @@ class Accesses:
     pe_writes, pe_reads: of the elements' buffers.
     tiles, overbooked, bumped: of A and B on each level, ``global`` and ``pe``: nonempty tiles, those that do not fit, and the
         share of all entries that they bump.
+    passed: entries that passes over tiles other than the loading ones take on each level; what did not stream was reused.
     """
 
     dram: dict[str, int]
@@ -57,6 +60,7 @@ class Accesses:
     tiles: dict[str, int]
     overbooked: dict[str, float]
     bumped: dict[str, float]
+    passed: dict[str, int]
 
     @property
     def dram_bytes(self) -> int:
@@ -64,8 +68,14 @@ class Accesses:
 
     @property
     def streaming_overhead(self) -> float:
-        """Figure 9a: memory traffic of bumped data over what the same tiles would move if nothing overflowed."""
-        return self.streamed / max(1, sum(self.dram.values()) - self.streamed)
+        """Figure 9a: reads of A and B for bumped data over what the same tiles would read if nothing overflowed."""
+        return self.streamed / max(1, self.dram["A"] + self.dram["B"] - self.streamed)
+
+    @property
+    def reused(self) -> dict[str, float]:
+        """Figure 9b: share of the entries that passes find where an earlier pass left them, by level; 1 without passes."""
+        gone = {"global": self.streamed, "pe": self.restreamed}
+        return {level: 1 - gone[level] / max(1, passed) for level, passed in self.passed.items()}
 
 
 def output(operands: Operands, tiling: Tiling) -> Output:
@@ -84,14 +94,16 @@ def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z
     )
     over = [_bumped(t.entries, machine.global_entries, machine.global_resident) for t in tiles]
     pe_over = [_bumped(p.entries, machine.pe_entries, machine.pe_resident) for p in parts]
-    dram_a, dram_b, streamed = _memory(machine, tiles, parts[0], over)
     k = parts[0].k_steps
-    met = np.bincount(parts[1].k, minlength=k)  # subtiles of B that a subtile of A with this k meets
+    groups = -(-parts[1].entries // machine.pe_entries)  # that a subtile of B passes in
+    passes = np.bincount(parts[1].k, groups, k).astype(np.int64)
     visits = _distinct(parts[1], k)  # tiles of B that they lie in
-    rounds, _ = _rounds(parts[0], machine.pes)
+    rounds, most, elements = _rounds(parts[0], machine.pes)
+    dram_a, dram_b, streamed, passed = _memory(tiles, most, over)
     entries_b = np.bincount(parts[1].k, parts[1].entries, k).astype(np.int64)
-    again_a = int(pe_over[0] @ np.maximum(0, met - visits)[parts[0].k])
-    both = _both_bumped(*(array[o > 0] for p, o in zip(parts, pe_over, strict=True) for array in (p.k, o, p.fibers)), k)
+    copies = _copies(parts[0].k, elements, *_subtiles_by_visit(parts[1], k))
+    repeats = passes[parts[0].k] - copies  # of A's subtile, over all its elements
+    again_a = int(pe_over[0] @ repeats)
     reads_a = int(parts[0].entries @ visits[parts[0].k]) + again_a
     reads_b = int(entries_b @ rounds)
     sent_b = int(entries_b @ np.bincount(parts[0].k, minlength=k))
@@ -99,14 +111,15 @@ def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z
     return Accesses(
         dram={"A": dram_a, "B": dram_b, "Z": z.entries},
         streamed=streamed,
-        global_reads=reads_a + reads_b + both + held,
+        global_reads=reads_a + reads_b + held,
         global_writes=dram_a + dram_b + held,
-        restreamed=again_a + both,
-        pe_writes=reads_a + sent_b + both,
+        restreamed=again_a,
+        pe_writes=int(parts[0].entries @ copies) + again_a + sent_b,
         pe_reads=2 * macs,
         tiles={"global": sum(len(t.k) for t in tiles), "pe": sum(len(p.k) for p in parts)},
         overbooked={"global": _share(over), "pe": _share(pe_over)},
         bumped={"global": _part(over, tiles), "pe": _part(pe_over, parts)},
+        passed={"global": passed, "pe": int(parts[0].entries @ repeats)},
     )
 
 
@@ -122,26 +135,28 @@ def _part(over: list[Index], tiles: tuple[TileSet, TileSet]) -> float:
     return sum(int(o.sum()) for o in over) / max(1, sum(int(t.entries.sum()) for t in tiles))
 
 
-def _memory(
-    machine: ExTensor, tiles: tuple[TileSet, TileSet], parts: TileSet, over: list[Index]
-) -> tuple[int, int, int]:
-    """Entries read of A and of B, and how many of them for bumped data."""
+def _memory(tiles: tuple[TileSet, TileSet], passes: Index, over: list[Index]) -> tuple[int, int, int, int]:
+    """Entries read of A and of B, how many of them for bumped data, and those that later passes take.
+
+    ``passes`` over B's tiles by k step, over all visits: as many at each as its subtiles take rounds.
+    """
     k = tiles[0].k_steps
     visits_a, visits_b = (np.bincount(t.k, minlength=k) for t in (tiles[1], tiles[0]))
     of_a = visits_a[tiles[0].k]
-    refetched = int(over[0] @ np.maximum(0, of_a - 1)) if k == 1 else 0
-    read_a = int(tiles[0].entries @ (np.minimum(1, of_a) if k == 1 else of_a)) + refetched
-    # Passes over B's tile at each visit: as many as its subtiles take rounds; A's tiles with as many are alike.
-    _, passes = _rounds(parts, machine.pes)
-    again_b = int(over[1] @ (passes - visits_b)[tiles[1].k])
+    later_a = np.maximum(0, of_a - 1) if k == 1 else np.zeros(len(of_a), np.int64)
+    refetched = int(over[0] @ later_a)
+    read_a = int(tiles[0].entries @ (of_a - later_a)) + refetched
+    later_b = (passes - visits_b)[tiles[1].k]
+    again_b = int(over[1] @ later_b)
     read_b = int(tiles[1].entries @ visits_b[tiles[1].k]) + again_b
-    return read_a, read_b, refetched + again_b
+    return read_a, read_b, refetched + again_b, int(tiles[0].entries @ later_a + tiles[1].entries @ later_b)
 
 
-def _rounds(parts: TileSet, pes: int) -> tuple[Index, Index]:
-    """Rounds in which elements hold a subtile of an inner k step, and those of the outer step, over all tiles of A.
+def _rounds(parts: TileSet, pes: int) -> tuple[Index, Index, Index]:
+    """Rounds in which elements hold a subtile of an inner k step, those of the outer step, and elements for each subtile.
 
-    Subtiles of a tile go to the elements k step by k step, as many at a time as there are elements.
+    The first two are sums over all tiles of A. Subtiles of a tile go to the elements k step by k step, as many at a time as there
+    are elements; those of a round that is not full go to several elements each.
     """
     outer_k = parts.k // parts.steps
     order = np.lexsort((parts.k, outer_k, parts.outer))
@@ -151,7 +166,10 @@ def _rounds(parts: TileSet, pes: int) -> tuple[Index, Index]:
     begins = begins_tile.copy()
     begins[1:] |= inner[1:] != inner[:-1]
     starts = np.flatnonzero(begins_tile)
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    sizes = np.diff(np.append(starts, len(order)))
+    place = np.arange(len(order)) - np.repeat(starts, sizes)
+    elements = np.empty(len(order), np.int64)
+    elements[order] = pes // np.minimum(pes, np.repeat(sizes, sizes) - place // pes * pes)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(order)) - 1
     count = place[last] // pes - place[first] // pes + 1 if len(first) else np.zeros(0, np.int64)
@@ -161,7 +179,7 @@ def _rounds(parts: TileSet, pes: int) -> tuple[Index, Index]:
     if len(starts):
         most = np.maximum.reduceat(count, np.searchsorted(first, starts))
         np.add.at(by_outer, outer[starts], most)
-    return by_inner, by_outer
+    return by_inner, by_outer, elements
 
 
 def _distinct(parts: TileSet, k: int) -> Index:
@@ -170,29 +188,20 @@ def _distinct(parts: TileSet, k: int) -> Index:
     return np.bincount(keys % k, minlength=k)
 
 
+def _subtiles_by_visit(parts: TileSet, k: int) -> tuple[Index, Index]:
+    """Where each inner k step begins in the second array: the nonempty subtiles of B in each outer tile that has any."""
+    width = int(parts.outer.max(initial=0)) + 1
+    keys, counts = np.unique(parts.k * width + parts.outer, return_counts=True)
+    return np.searchsorted(keys // width, np.arange(k + 1)), counts.astype(np.int64)
+
+
 @njit(cache=True, nogil=True)
-def _both_bumped(
-    k_a: NDArray[Any],
-    bumped_a: NDArray[Any],
-    fibers_a: NDArray[Any],
-    k_b: NDArray[Any],
-    bumped_b: NDArray[Any],
-    fibers_b: NDArray[Any],
-    k_steps: int,
-) -> int:
-    """Entries that stream again where both subtiles overbook: the cheaper of the two loop orders, pair by pair."""
-    first = np.zeros(k_steps + 1, np.int64)
-    for k in k_b:
-        first[k + 1] += 1
-    first = np.cumsum(first)
-    at = first[:-1].copy()
-    order = np.empty(len(k_b), np.int64)
-    for n in range(len(k_b)):
-        order[at[k_b[n]]] = n
-        at[k_b[n]] += 1
-    total = 0
-    for a in range(len(k_a)):
-        for place in range(first[k_a[a]], first[k_a[a] + 1]):
-            b = order[place]
-            total += min(bumped_b[b] * (fibers_a[a] - 1), bumped_a[a] * (fibers_b[b] - 1))
-    return total
+def _copies(
+    k_of: NDArray[Any], elements: NDArray[Any], begins: NDArray[Any], subtiles: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Elements that each subtile of A is written to, over all visits: no more than there are subtiles of B for it."""
+    copies = np.zeros(len(k_of), np.int64)
+    for a in range(len(k_of)):
+        for visit in range(begins[k_of[a]], begins[k_of[a] + 1]):
+            copies[a] += min(elements[a], subtiles[visit])
+    return copies
