@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sw.operands import load
-from sw.operands.generators import GENERATORS
 from sw.stats.occupancy import occupancy, sample_occupancies
 from sw.stats.pattern import Index, Pattern
 
 from .operand_sets import MIXED
+from .stand_ins import is_generated
+from .stand_ins import operand as load
 from .table_markers import stamp, write_table
 
 SAMPLES = (1, 2, 5, 10, 20, 50)
@@ -111,8 +111,7 @@ def estimate(operand: str, options: argparse.Namespace) -> Estimate | None:
         shapes = [scaled(pattern, capacity, y, k, np.random.default_rng(seed), options.k_first) for seed in seeds]
         found = {tile: rate(pattern, tile, capacity) for tile in set(shapes)}
         rates[k] = [found[tile] for tile in shapes]
-    generated = operand.partition(":")[0] in GENERATORS
-    return Estimate(name=known.name, generated=generated, nnz=pattern.nnz, tiles=tiles, rates=rates)
+    return Estimate(name=known.name, generated=is_generated(operand), nnz=pattern.nnz, tiles=tiles, rates=rates)
 
 
 def row(found: Estimate) -> str:

@@ -1,35 +1,33 @@
 """What ExTensor moves between its levels, tile by tile from the real nonzeros.
 
-Tiles of A stay in the global buffer while those of B pass (order m, n, k on the outer level; with k cut, both are loaded for
-each visit and Z's tile stays). Pairs of subtiles go to elements. Of a tile of A as many subtiles at a time as there are elements
-stay in them, each in several where they are fewer, while the subtiles of the tile of B pass and are shared among those; so a tile
-of B is sent once for each round of subtiles that there are more of than elements. Tiles that meet nothing are not loaded.
+The output stays on both levels, as in ExTensor. Tiles of A stay in the global buffer while those of B pass (order m, n, k on the
+outer level; with k cut, both are loaded for each visit and Z's tile stays). In a visit each element takes a block of Z, a pair of
+panels of subtiles, and gets the pairs of subtiles along k one by one; a subtile of A stays where k is not cut. Elements stand in
+a grid: a subtile goes to all elements of its row or column at once, and a tile is passed over once for each round of the grid
+(:class:`Grid`). Tiles that meet nothing are not loaded.
 
-An overbooked tile keeps its first entries; the rest, in the order of its fibers, streams at every pass over it but the
-one that loads it. A subtile of B slides through its element as through a buffet: as many of its fibers as fit meet all of A's
-subtile, then shrinks free them for the next (section 3.3.2). So it is sent once, and A's subtile is passed over once for each
-buffer's worth of B's.
+An overbooked tile keeps its first entries; the rest, in the order of its fibers, streams at every pass over it but the one that
+loads it. A subtile of B slides through its element as through a buffet: as many of its fibers as fit meet all of A's subtile,
+then shrinks free them for the next (section 3.3.2). So it is sent once for each pair, and A's subtile is passed over once for
+each buffer's worth of B's.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sw.jit import njit
 from sw.stats.pattern import Index
 
 from .machine import ENTRY_BYTES, ExTensor
 from .shapes import Tiling
 from .tiles import Operands, TileSet, tile_set
 
-__all__ = ["Accesses", "Output", "accesses", "output"]
+__all__ = ["Accesses", "Grid", "Output", "accesses", "output"]
 
 
 @dataclass(frozen=True)
 class Output:
-    """Z: ``entries`` as it leaves, ``updates`` of partial elements: one for each k step of an element that adds to one."""
+    """Z: ``entries`` as it leaves, ``updates`` of partial elements: one for each outer k step that adds to one."""
 
     entries: int
     updates: int
@@ -80,9 +78,32 @@ class Accesses:
 
 def output(operands: Operands, tiling: Tiling) -> Output:
     """Counts Z by symbolic products."""
-    step = tiling.pe_a[1]
+    step = tiling.a[1]
     nonzeros = operands.nonzeros_of_z
     return Output(nonzeros + operands.rows_of_z, nonzeros if step >= operands.a.columns else operands.updates(step))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Elements as ``rows`` x ``columns``, each with a block of Z; passes over a tile of A and of B in a visit.
+
+    Of all such grids the one of the fewest passes. A is passed over once where its subtiles stay in their elements.
+    """
+
+    rows: int
+    columns: int
+    passes_a: int
+    passes_b: int
+
+    @classmethod
+    def of(cls, machine: ExTensor, tiling: Tiling) -> "Grid":
+        m, n = -(-tiling.a[0] // tiling.pe_a[0]), -(-tiling.b[0] // tiling.pe_b[0])
+        stays = tiling.pe_a[1] >= tiling.a[1]
+        grids = []
+        for rows in range(1, min(machine.pes, m) + 1):
+            columns = min(n, machine.pes // rows)
+            grids.append(cls(rows, columns, 1 if stays else -(-n // columns), -(-m // rows)))
+        return min(grids, key=lambda grid: grid.passes_a + grid.passes_b)
 
 
 def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z: Output) -> Accesses:
@@ -94,27 +115,27 @@ def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z
     )
     over = [_bumped(t.entries, machine.global_entries, machine.global_resident) for t in tiles]
     pe_over = [_bumped(p.entries, machine.pe_entries, machine.pe_resident) for p in parts]
+    grid = Grid.of(machine, tiling)
+    dram_a, dram_b, streamed, passed = _memory(tiles, grid, over)
     k = parts[0].k_steps
+    subtiles_a, subtiles_b = (np.bincount(p.k, minlength=k) for p in parts)
+    visits_a, visits_b = (_distinct(p, k) for p in parts)  # tiles of A and of B that they lie in
+    copies = subtiles_b[parts[0].k]  # elements that a subtile of A is written to, over all visits
+    if parts[0].steps == 1:
+        copies = _staying(parts[1], k, grid.columns)[parts[0].k]
     groups = -(-parts[1].entries // machine.pe_entries)  # that a subtile of B passes in
-    passes = np.bincount(parts[1].k, groups, k).astype(np.int64)
-    visits = _distinct(parts[1], k)  # tiles of B that they lie in
-    rounds, most, elements = _rounds(parts[0], machine.pes)
-    dram_a, dram_b, streamed, passed = _memory(tiles, most, over)
-    entries_b = np.bincount(parts[1].k, parts[1].entries, k).astype(np.int64)
-    copies = _copies(parts[0].k, elements, *_subtiles_by_visit(parts[1], k))
-    repeats = passes[parts[0].k] - copies  # of A's subtile, over all its elements
+    repeats = np.bincount(parts[1].k, groups, k).astype(np.int64)[parts[0].k] - copies
     again_a = int(pe_over[0] @ repeats)
-    reads_a = int(parts[0].entries @ visits[parts[0].k]) + again_a
-    reads_b = int(entries_b @ rounds)
-    sent_b = int(entries_b @ np.bincount(parts[0].k, minlength=k))
-    held = z.updates if tiling.pe_a[1] < operands.a.columns else 0  # partial elements wait in the global buffer
+    reads_a = grid.passes_a * int(parts[0].entries @ visits_b[parts[0].k]) + again_a
+    reads_b = grid.passes_b * int(parts[1].entries @ visits_a[parts[1].k])
+    held = z.updates if tiling.a[1] < operands.a.columns else 0  # partial elements wait in the global buffer
     return Accesses(
         dram={"A": dram_a, "B": dram_b, "Z": z.entries},
         streamed=streamed,
         global_reads=reads_a + reads_b + held,
         global_writes=dram_a + dram_b + held,
         restreamed=again_a,
-        pe_writes=int(parts[0].entries @ copies) + again_a + sent_b,
+        pe_writes=int(parts[0].entries @ copies) + again_a + int(parts[1].entries @ subtiles_a[parts[1].k]),
         pe_reads=2 * macs,
         tiles={"global": sum(len(t.k) for t in tiles), "pe": sum(len(p.k) for p in parts)},
         overbooked={"global": _share(over), "pe": _share(pe_over)},
@@ -135,51 +156,15 @@ def _part(over: list[Index], tiles: tuple[TileSet, TileSet]) -> float:
     return sum(int(o.sum()) for o in over) / max(1, sum(int(t.entries.sum()) for t in tiles))
 
 
-def _memory(tiles: tuple[TileSet, TileSet], passes: Index, over: list[Index]) -> tuple[int, int, int, int]:
-    """Entries read of A and of B, how many of them for bumped data, and those that later passes take.
-
-    ``passes`` over B's tiles by k step, over all visits: as many at each as its subtiles take rounds.
-    """
+def _memory(tiles: tuple[TileSet, TileSet], grid: Grid, over: list[Index]) -> tuple[int, int, int, int]:
+    """Entries read of A and of B, how many of them for bumped data, and those that all passes but the loading ones take."""
     k = tiles[0].k_steps
-    visits_a, visits_b = (np.bincount(t.k, minlength=k) for t in (tiles[1], tiles[0]))
-    of_a = visits_a[tiles[0].k]
-    later_a = np.maximum(0, of_a - 1) if k == 1 else np.zeros(len(of_a), np.int64)
-    refetched = int(over[0] @ later_a)
-    read_a = int(tiles[0].entries @ (of_a - later_a)) + refetched
-    later_b = (passes - visits_b)[tiles[1].k]
-    again_b = int(over[1] @ later_b)
-    read_b = int(tiles[1].entries @ visits_b[tiles[1].k]) + again_b
-    return read_a, read_b, refetched + again_b, int(tiles[0].entries @ later_a + tiles[1].entries @ later_b)
-
-
-def _rounds(parts: TileSet, pes: int) -> tuple[Index, Index, Index]:
-    """Rounds in which elements hold a subtile of an inner k step, those of the outer step, and elements for each subtile.
-
-    The first two are sums over all tiles of A. Subtiles of a tile go to the elements k step by k step, as many at a time as there
-    are elements; those of a round that is not full go to several elements each.
-    """
-    outer_k = parts.k // parts.steps
-    order = np.lexsort((parts.k, outer_k, parts.outer))
-    inner, outer, tile = parts.k[order], outer_k[order], parts.outer[order]
-    begins_tile = np.ones(len(order), np.bool_)
-    begins_tile[1:] = (tile[1:] != tile[:-1]) | (outer[1:] != outer[:-1])
-    begins = begins_tile.copy()
-    begins[1:] |= inner[1:] != inner[:-1]
-    starts = np.flatnonzero(begins_tile)
-    sizes = np.diff(np.append(starts, len(order)))
-    place = np.arange(len(order)) - np.repeat(starts, sizes)
-    elements = np.empty(len(order), np.int64)
-    elements[order] = pes // np.minimum(pes, np.repeat(sizes, sizes) - place // pes * pes)
-    first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(order)) - 1
-    count = place[last] // pes - place[first] // pes + 1 if len(first) else np.zeros(0, np.int64)
-    by_inner = np.bincount(inner[first], count, parts.k_steps).astype(np.int64)
-    # A tile of B is passed over as often as the k step of it that takes the most rounds.
-    by_outer = np.zeros(parts.k_steps // parts.steps, np.int64)
-    if len(starts):
-        most = np.maximum.reduceat(count, np.searchsorted(first, starts))
-        np.add.at(by_outer, outer[starts], most)
-    return by_inner, by_outer, elements
+    visits_a, visits_b = (np.bincount(other.k, minlength=k)[own.k] for own, other in (tiles, tiles[::-1]))
+    loads = np.minimum(1, visits_a) if k == 1 else visits_a, visits_b
+    later = visits_a * grid.passes_a - loads[0], visits_b * (grid.passes_b - 1)
+    streamed = [int(o @ n) for o, n in zip(over, later, strict=True)]
+    read_a, read_b = (int(t.entries @ n) + s for t, n, s in zip(tiles, loads, streamed, strict=True))
+    return read_a, read_b, sum(streamed), sum(int(t.entries @ n) for t, n in zip(tiles, later, strict=True))
 
 
 def _distinct(parts: TileSet, k: int) -> Index:
@@ -188,20 +173,7 @@ def _distinct(parts: TileSet, k: int) -> Index:
     return np.bincount(keys % k, minlength=k)
 
 
-def _subtiles_by_visit(parts: TileSet, k: int) -> tuple[Index, Index]:
-    """Where each inner k step begins in the second array: the nonempty subtiles of B in each outer tile that has any."""
-    width = int(parts.outer.max(initial=0)) + 1
-    keys, counts = np.unique(parts.k * width + parts.outer, return_counts=True)
-    return np.searchsorted(keys // width, np.arange(k + 1)), counts.astype(np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _copies(
-    k_of: NDArray[Any], elements: NDArray[Any], begins: NDArray[Any], subtiles: NDArray[Any]
-) -> NDArray[np.int64]:
-    """Elements that each subtile of A is written to, over all visits: no more than there are subtiles of B for it."""
-    copies = np.zeros(len(k_of), np.int64)
-    for a in range(len(k_of)):
-        for visit in range(begins[k_of[a]], begins[k_of[a] + 1]):
-            copies[a] += min(elements[a], subtiles[visit])
-    return copies
+def _staying(parts: TileSet, k: int, columns: int) -> Index:
+    """Elements that a subtile of A of each k step stays in, over all visits: a grid's row, or as many as there are of B's."""
+    keys, counts = np.unique(parts.outer * k + parts.k, return_counts=True)
+    return np.bincount(keys % k, np.minimum(counts, columns), k).astype(np.int64)
