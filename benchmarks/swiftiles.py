@@ -9,7 +9,8 @@ nonzeros are to the paper's amazon0312), or ``--nonzeros`` of any operand. A sha
 that the first estimate cuts into fewer than ``--least`` are left out, and named. Generated operands are shown and are in no mean.
 
 Second table: mean absolute error by k, the samples above the quantile (figure 12); each figure is a mean over seeds. Third, with
-``--figure13``: the occupancies of one operand before and after scaling. ``--docs`` puts all tables between their markers.
+``--figure13``: the occupancies of one operand before and after scaling. ``--figure1`` looks at nothing but tiles of the paper's
+figure 1. ``--docs`` puts all tables between their markers.
 """
 
 import argparse
@@ -32,6 +33,8 @@ from .table_markers import stamp, write_table
 SAMPLES = (1, 2, 5, 10, 20, 50)
 # Of the buffer: what figure 13's distributions are read at.
 PARTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+# Of figure 1's tile: 51.4 million points.
+SIDE = 7168
 COMMAND = "python -m benchmarks.swiftiles"
 
 Shape = tuple[int, int]
@@ -160,6 +163,24 @@ def distributions(operand: str, nonzeros: int, y: float) -> list[str]:
     return lines
 
 
+def variation(operand: str, least: int) -> str | None:
+    """A row of figure 1: the largest tile of SIDE x SIDE, and what a tenth of the tiles exceeds; None for too few tiles."""
+    known = load(operand)
+    seen = occupancies(Pattern.of(known.matrix), (SIDE, SIDE))
+    if len(seen) < least:
+        return None
+    most, tenth = int(seen[-1]), quantile(seen, 0.1)
+    name = f"{known.name} (generated)" if is_generated(operand) else known.name
+    return f"| {name} | {len(seen):,} | {most:,} | {tenth:,} | {most / tenth:.0f} | {SIDE * SIDE / most:,.0f} |"
+
+
+def variations(operands: Sequence[str], least: int) -> list[str]:
+    """Figure 1 for all operands that have tiles enough."""
+    lines = ["| operand | tiles | largest | 90 % hold at most | largest over that | points over the largest |"]
+    lines.append("| --- |" + " ---: |" * 5)
+    return lines + [row for operand in operands if (row := variation(operand, least)) is not None]
+
+
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
@@ -170,6 +191,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--y", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--figure13", metavar="OPERAND", help="whose occupancies to show, with --nonzeros")
+    parser.add_argument("--figure1", action="store_true", help="occupancies of tiles of 51.4 million points instead")
     parser.add_argument("--docs", type=Path, metavar="PAGE", help="where the tables are put between their markers")
     parser.add_argument("operands", nargs="*", default=MIXED, metavar="OPERAND")
     return parser
@@ -186,6 +208,12 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"--y must be between 0 and 1, not {options.y:g}")
     if options.figure13 and not options.nonzeros:
         parser.error("--figure13 needs --nonzeros")
+    if options.figure1:
+        lines = [*variations(options.operands, options.least), "", stamp(f"{COMMAND} --figure1")]
+        print("\n".join(lines))
+        if options.docs is not None:
+            write_table(options.docs, "swiftiles --figure1", lines)
+        return 0
     rows = []
     for operand in options.operands:
         found = estimate(operand, options)

@@ -29,6 +29,14 @@ def test_the_page_has_the_rows_of_today(size: str, operand: str) -> None:
     assert cells(PAGE.read_text(encoding="utf-8"), f"swiftiles {size}")[first] == rest
 
 
+@pytest.mark.parametrize("operand", ["rmat:17:2:seed=1", "banded:60000:4:density=0.5:seed=1"])
+def test_the_page_has_the_variations_of_today(operand: str) -> None:
+    line = swiftiles.variation(operand, 50)
+    assert line is not None
+    first, *rest = (cell.strip() for cell in line.strip("|").split("|"))
+    assert cells(PAGE.read_text(encoding="utf-8"), "swiftiles --figure1")[first] == rest
+
+
 def test_tiles_are_squares_until_a_rank_ends() -> None:
     assert swiftiles.shape(100, NOISE) == (10, 10)
     assert swiftiles.shape(900 * 1200, NOISE) == (900, 1200)
