@@ -216,15 +216,7 @@ class AccessorC(Unit):
         connect(m, flipped(self.sram_request), store.sram_request)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), store.sram_write[n])
-        for n, client in enumerate((rows, partials, scratch, positions)):
-            connect(m, flipped(self.write_request[n]), client.write_request)
-            connect(m, flipped(self.write_data[n]), client.write_data)
-        connect(m, scratch.results, flipped(self.scratch_results))
-        connect(m, flipped(self.collected), fibers.words)
-        for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
-            connect(m, words, writer.words)
-        connect(m, fibers.to_store, store.words)
-        connect(m, store.spilled, fibers.spilled)
+        _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
         take = Signal()
@@ -249,10 +241,7 @@ class AccessorC(Unit):
             with m.If(want.k_step):
                 m.d.sync += parity.eq(~parity & ~joined)
         m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
-        back = _bring_back(m, self, partial_rows, store.partials, joined)
-        if self.joins:
-            starts = take & want.partial_in & joined
-            m.d.comb += [back[1].start.eq(starts), back[1].first.eq(position_index), back[1].steps.eq(step)]
+        back = _bring_back(m, self, partial_rows, store.partials, take & want.partial_in, step)
         idle = [block.idle for block in (rows, partials, scratch, positions, store, *back)]
         m.d.comb += [
             self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all()),
@@ -269,23 +258,16 @@ class AccessorC(Unit):
             positions.rows.eq(want.size_i),
             positions.silent.eq(stays),
             positions.first_row.eq(first_row + Mux(parts, _times(step, self.part_words) if self.joins else 0, 0)),
-            positions.base.eq(Mux(to_rows, rows.position, partials.position + parts)),
             positions.first_free.eq(partial_rows.first_read),
-            positions.ends.valid.eq(Mux(to_rows, rows.ends.valid, partials.ends.valid)),
-            positions.ends.payload.eq(Mux(to_rows, rows.ends.payload, partials.ends.payload + parts)),
-            rows.ends.ready.eq(to_rows & positions.ends.ready),
-            partials.ends.ready.eq(on_chip | (~to_rows & positions.ends.ready)),
             positions.row_done.eq(store.row_done),
-            rows.flush.eq(positions.flush & to_rows),
-            partials.flush.eq(positions.flush & ~to_rows),
             store.flush.eq(positions.flush & on_chip),
         ]
+        _count_ends(m, positions, rows, partials, to_rows, on_chip, parts)
 
         give_regions(m, self, (rows, partials, scratch, positions), to_rows, parity, joined)
 
         # Partial rows, from memory or from chip.
         m.d.comb += [
-            partial_rows.start.eq(take & want.partial_in & ~self.buffering & ~joined),
             partial_rows.row.eq(position_index),
             partial_rows.rows.eq(count),
             partial_rows.positions.eq(self.regions.tile_positions),
@@ -305,11 +287,46 @@ class AccessorC(Unit):
         return m
 
 
-def _bring_back(m: Module, owner: AccessorC, partial_rows: PartialRows, kept: Any, joined: Value) -> list[Any]:
+def _connect_writers(
+    m: Module, owner: AccessorC, writers: Sequence[Any], fibers: FiberSwitch, store: PartialStore
+) -> None:
+    """Fibers go to the writers of rows, partial rows and scratch fibers, or on chip; these and that of positions, to memory."""
+    for n, client in enumerate(writers):
+        connect(m, flipped(owner.write_request[n]), client.write_request)
+        connect(m, flipped(owner.write_data[n]), client.write_data)
+    rows, partials, scratch, _ = writers
+    connect(m, scratch.results, flipped(owner.scratch_results))
+    connect(m, flipped(owner.collected), fibers.words)
+    for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
+        connect(m, words, writer.words)
+    connect(m, fibers.to_store, store.words)
+    connect(m, store.spilled, fibers.spilled)
+
+
+def _count_ends(
+    m: Module, positions: TilePositions, rows: Any, partials: Any, to_rows: Value, on_chip: Value, parts: Value
+) -> None:
+    """Tells the positions of rows, or of partial rows; those of ``parts`` count from 1."""
+    m.d.comb += [
+        positions.base.eq(Mux(to_rows, rows.position, partials.position + parts)),
+        positions.ends.valid.eq(Mux(to_rows, rows.ends.valid, partials.ends.valid)),
+        positions.ends.payload.eq(Mux(to_rows, rows.ends.payload, partials.ends.payload + parts)),
+        rows.ends.ready.eq(to_rows & positions.ends.ready),
+        partials.ends.ready.eq(on_chip | (~to_rows & positions.ends.ready)),
+        rows.flush.eq(positions.flush & to_rows),
+        partials.flush.eq(positions.flush & ~to_rows),
+    ]
+
+
+def _bring_back(
+    m: Module, owner: AccessorC, partial_rows: PartialRows, kept: Any, starts: Value, step: Value
+) -> list[Any]:
     """Joins what finds the fibers that come back to their port and to that of positions; returns what finds those in memory.
 
-    ``kept``: those on chip.
+    ``kept``: those on chip. ``starts``: a tile begins to which fibers come back. ``step``: its number along k.
     """
+    joined = owner.joined if owner.joins else Const(0, 1)
+    m.d.comb += partial_rows.start.eq(starts & ~owner.buffering & ~joined)
     if not owner.joins:
         connect(m, flipped(owner.read_request), partial_rows.read_request)
         connect(m, flipped(owner.read_data), partial_rows.read_data)
@@ -335,7 +352,10 @@ def _bring_back(m: Module, owner: AccessorC, partial_rows: PartialRows, kept: An
         kept.ready.eq(owner.partials.ready & owner.buffering),
         parts.partials.ready.eq(owner.partials.ready & joined),
         found.ready.eq(owner.partials.ready & ~owner.buffering & ~joined),
+        parts.start.eq(starts & joined),
+        parts.first.eq(partial_rows.row),
         parts.rows.eq(partial_rows.rows),
+        parts.steps.eq(step),
         parts.stride.eq(owner.part_words),
         parts.positions.eq(owner.regions.partial1),
     ]

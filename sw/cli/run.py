@@ -93,17 +93,8 @@ def run(
     from .timing import compile_seconds
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
-    sizes = t_i, t_j, t_k
-    choice = SchemeChoice(
-        tiling=tiling,
-        file=scheme_file,
-        order=order,
-        sizes=sizes,
-        tuning=tuning,
-        seed=seed,
-        row_order=row_order,
-        partial_rows=partial_rows,
-    )
+    rules: dict[str, Any] = {"tuning": tuning, "row_order": row_order, "partial_rows": partial_rows}
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed, **rules)
     console.compiled = compile_seconds
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)

@@ -57,6 +57,7 @@ class Clock:
         self.cycles = pace.latency + START_CYCLES
         self.tiles = 0
         self._newest = 0  # cycles of the tile before
+        self._looked_up = 0, 0  # tiles, and lines of maps
         self._chains = 0
         # Tiles that run into one another, the rows of these, and what had been counted before the first.
         self._chain: list[tuple[NDArray[Any], int]] = []
@@ -124,9 +125,14 @@ class Clock:
         self.tiles += 1
         self._newest = self.cycles - begun
 
-    def pass_over(self, tiles: int, lines: int) -> None:
-        """Adds what it takes to look up ``tiles`` that are left out, with ``lines`` of maps, while the tile before works."""
-        self.cycles += max(0, TILE_STEPS * tiles + lines * self.pace.latency - self._newest)
+    def look_up(self, tiles: int, lines: int) -> None:
+        """Adds what it takes to look up the tiles that were left out while the tile before worked.
+
+        ``tiles``, ``lines``: looked up so far, the next tile among them, and lines of maps that were read for it.
+        """
+        seen, read = self._looked_up
+        self._looked_up = tiles, lines
+        self.cycles += max(0, TILE_STEPS * (tiles - 1 - seen) + (lines - read) * self.pace.latency - self._newest)
 
     def chain(self, rows: int, jobs: NDArray[Any], overlapped: int) -> None:
         """A tile that runs into the one behind it; ``overlapped``: beats of its load."""

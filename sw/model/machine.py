@@ -155,7 +155,7 @@ class Run:
             self.extent,
             self.tile,
             self.scheme.order,
-            *self._occupied(),
+            *_occupied(self),
             line_bits=8 * self.design.line_bytes,
             keep_a=self.scheme.buffers("A"),
             tuning=self.tuning,
@@ -169,16 +169,6 @@ class Run:
         self.beats["read_a_meta"] += self.reads.line_beats * walk.map_lines["A"]
         self.beats["read_b_meta"] += self.reads.line_beats * walk.map_lines["B"]
         return _engine_result(self, walk)
-
-    def _occupied(self) -> tuple[Occupied, Occupied]:
-        """Which tiles of A and B hold anything; of cells where shapes are tuned. Where tiles load what they use nobody asks."""
-        if self.rows is not None:
-            nothing = Occupied.in_table(np.zeros((1, 1), np.bool_))
-            return nothing, nothing
-        i, j, k = self.tile
-        if self.tuning is not None:
-            j, k = self.tuning.grain_j, self.tuning.grain_k
-        return Occupied.of(self.a, i, k), Occupied.of(self.b, k, j)
 
     def _walk(self, walk: TileWalk) -> None:
         tile_k, order = self.tile[2], self.scheme.order
@@ -202,12 +192,9 @@ class Run:
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
         self._bumped = np.zeros(0, np.bool_)  # its rows that stay in memory
         self._trips: Index | int = 0  # of memory before its rows can be used
-        seen, looked_up = 0, 0
         for tile in walk:
             if self.scheme.joins:
-                lines = sum(walk.map_lines.values())
-                self.clock.pass_over(walk.visited - 1 - seen, lines - looked_up)
-                seen, looked_up = walk.visited, lines
+                self.clock.look_up(walk.visited, sum(walk.map_lines.values()))
             self._visit(walk, tile)
         self.clock.end_chain()
         self.converted_a.end_pass()
@@ -362,6 +349,17 @@ class Run:
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += beats
         self.beats[f"{access}_meta"] += words[1] - words[0]
+
+
+def _occupied(run: Run) -> tuple[Occupied, Occupied]:
+    """Which tiles of A and B hold anything; of cells where shapes are tuned. Where tiles load what they use nobody asks."""
+    if run.rows is not None:
+        nothing = Occupied.in_table(np.zeros((1, 1), np.bool_))
+        return nothing, nothing
+    i, j, k = run.tile
+    if run.tuning is not None:
+        j, k = run.tuning.grain_j, run.tuning.grain_k
+    return Occupied.of(run.a, i, k), Occupied.of(run.b, k, j)
 
 
 def add_gathered(run: Run) -> None:

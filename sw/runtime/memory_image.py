@@ -241,21 +241,13 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
 
     cut_j, cut_k = tiles_j > 1, tiles_k > 1
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
-    # Of parts that are joined the second region has the positions, step by step; a word of 0 begins a tile that was not visited.
-    part_words = -(-words // (2 * design.lanes)) * 2 * design.lanes if scheme.joins else 0
-    registers["PART_WORDS"] = part_words
     sizes = _c_bytes(design, planned, cut_j=cut_j, cut_k=cut_k)
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
     registers["C_POINTERS"] = layout.place("c_pointers", stored["C"].sizes(rows, 0)["pointers"])
     registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
-    registers["C_PARTIAL0"] = layout.place("c_partial0", sizes["C_PARTIAL"])
-    if scheme.joins:
-        positions = stored["C"].word_bytes * part_words * (tiles_k - 1)
-        registers["C_PARTIAL1"] = layout.place("c_part_positions", positions)
-        if positions:
-            layout.regions["c_part_positions"].data[:] = 0
-    else:
-        registers["C_PARTIAL1"] = layout.place("c_partial1", sizes["C_PARTIAL"])
+    words_a_line = 2 * design.lanes
+    part_words = -(-words // words_a_line) * words_a_line if scheme.joins else 0
+    registers |= _place_partial(layout, sizes["C_PARTIAL"], part_words, stored["C"].word_bytes * (tiles_k - 1))
     registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
     registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", stored["C"].word_bytes * words)
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
@@ -287,6 +279,20 @@ def _place_stored(layout: _Layout, stored: StoredA, a: Csr) -> dict[str, int]:
         found["COUNT"] = next(part.count for part in kept.layout.regions if part.name == RECORD_REGIONS[kept.kind])
     source = {"source": SOURCES.index(kept.kind), "row": coordinate_bits(a.rows), "source_run": kept.run_bits}
     return found | {"CONVERSION": pack_fields("CONVERSION", enable=1, **source)}
+
+
+def _place_partial(layout: _Layout, size: int, part_words: int, word_bytes: int) -> dict[str, int]:
+    """The two regions of partial rows: what the registers say of them.
+
+    ``part_words``: above 0 where parts of rows are joined. The second region then has the positions, step by step; a word of 0
+    begins a tile that was not visited. ``word_bytes``: of a word for each step.
+    """
+    found = {"PART_WORDS": part_words, "C_PARTIAL0": layout.place("c_partial0", size)}
+    if not part_words:
+        return found | {"C_PARTIAL1": layout.place("c_partial1", size)}
+    found["C_PARTIAL1"] = layout.place("c_part_positions", part_words * word_bytes)
+    layout.regions["c_part_positions"].data[:] = 0
+    return found
 
 
 def _c_bytes(design: "Design", planned: Plan[Csr], *, cut_j: bool, cut_k: bool) -> dict[str, int]:

@@ -117,13 +117,13 @@ def _check_joined(scheme: HardwareScheme, inner: int) -> None:
     """Parts of rows are joined from memory, of tiles that keep their sides, in as many k steps as the hardware tells apart."""
     if not scheme.joins:
         return
-    for beside, what in (
+    for excludes, what in (
         (scheme.buffers("C"), f"mode.C is {BUFFERING}"),
         (scheme.gathers, f"load is {scheme.load}"),
         (bool(scheme.tiles), "tiles says every shape"),
         (scheme.tuning, "tuning is true"),
     ):
-        if beside:
+        if excludes:
             raise SchemeError("partial_rows", JOINED, f"{CARRIED} where {what}")
     if scheme.T_k * MOST_STEPS < inner:
         raise SchemeError("T_k", scheme.T_k, f"at least {-(-inner // MOST_STEPS)} where partial_rows is {JOINED}")
