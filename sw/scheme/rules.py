@@ -11,6 +11,7 @@ from .terms import (
     GUSTAVSON,
     JOINED,
     LOAD_USED,
+    MOST_STEPS,
     MOST_STRIPS,
     NATURAL,
     ONLY_B,
@@ -18,9 +19,6 @@ from .terms import (
     WEIGHT_STATIONARY,
     Hardware,
 )
-
-# Tiles along k where parts of rows are joined: what the hardware keeps of each of its steps but the last (``rtl.types``), and it.
-MOST_STEPS = 33
 
 __all__ = ["check", "check_plain_tiles", "check_shares"]
 

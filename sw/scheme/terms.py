@@ -14,6 +14,7 @@ __all__ = [
     "LOAD_TILE",
     "LOAD_USED",
     "LOAD_WINDOW",
+    "MOST_STEPS",
     "MOST_STRIPS",
     "ONLY_B",
     "ORDERS",
@@ -48,6 +49,8 @@ EXPLICIT_ORDER = "jki"
 # In which A's rows are met, beside a file of the user's (:mod:`sw.plan.row_order`).
 NATURAL = "natural"
 ROW_ORDERS = (NATURAL, "rcm", "greedy")
+# Tiles along k where parts of rows are joined: those whose parts the hardware tells apart (``rtl.types.MOST_PARTS``), and the last.
+MOST_STEPS = 33
 # Of a row of C.
 MOST_STRIPS = 4096
 
