@@ -49,7 +49,7 @@ EXPLICIT_ORDER = "jki"
 # In which A's rows are met, beside a file of the user's (:mod:`sw.plan.row_order`).
 NATURAL = "natural"
 ROW_ORDERS = (NATURAL, "rcm", "greedy")
-# Tiles along k where parts of rows are joined: those whose parts the hardware tells apart (``rtl.types.MOST_PARTS``), and the last.
+# Tiles along k where parts of rows are joined: the parts that the hardware tells apart (``rtl.types.MOST_PARTS``), and the last.
 MOST_STEPS = 33
 # Of a row of C.
 MOST_STRIPS = 4096
