@@ -18,6 +18,7 @@ from sw.cli.analyze_design import analyze_design
 from sw.cli.console import Console
 
 from .dots import dots
+from .table_markers import write_table
 
 # By class: what lies in PyAMG's wheel or follows from its name, so that nothing is downloaded.
 CLASSES = {
@@ -125,17 +126,6 @@ def figure(errors: Sequence[Error]) -> str:
     return dots("Cycles by the analysis over cycles counted", "ratio", rows, log=True, mark=1.0)
 
 
-def write(page: Path, mark: str, text: str) -> None:
-    """Puts a text between two marks of a page. Raises ValueError where it has none."""
-    begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
-    content = page.read_text(encoding="utf-8")
-    before, found, rest = content.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise ValueError(f"{page}: must have the marks {begin} and {end}")
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
-
-
 def files(folder: Path) -> Iterator[tuple[str, str]]:
     """Square matrices of a folder that are small enough."""
     import scipy.sparse as sp
@@ -173,7 +163,7 @@ def main() -> None:
     for name, text in parts.items():
         print(f"{name}\n\n{text}\n")
         if options.docs is not None:
-            write(options.docs, name, text)
+            write_table(options.docs, name, text.splitlines())
     if options.plot is not None:
         options.plot.write_text(figure(errors), encoding="utf-8")
 

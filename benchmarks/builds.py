@@ -16,7 +16,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from rtl.mint.host.adder_array import AdderArray
 from rtl.mint.host.host_array import HostArray
 
 from .cells import MEMORY_WORDS
+from .table_markers import write_table
 
 SETS = ("figure_8", "all")
 MACS = 16384
@@ -222,22 +222,6 @@ def _dividers(areas: Areas, merged: float, parts: Mapping[str, float]) -> list[s
     return lines
 
 
-@cache
-def _marker(target: str) -> tuple[str, str]:
-    name = f"<!-- converter builds, {target}: written by `python -m benchmarks.builds`"
-    return f"{name} -->", f"{name}, end -->"
-
-
-def written(text: str, target: str, table: str) -> str:
-    """The text with the table between its markers. Raises ValueError where they are not there."""
-    begin, end = _marker(target)
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise ValueError(f"there is no {begin} with its end")
-    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--liberty", type=Path, metavar="FILE", help="the cell library")
@@ -254,8 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     table = tables(areas, load_design(options.config, options.set), options.conversions or SETS)
     print(table)
     if options.write:
-        text = options.write.read_text(encoding="utf-8")
-        options.write.write_text(written(text, options.target, table), encoding="utf-8")
+        write_table(options.write, f"converter builds, {options.target}", table.splitlines())
     return 0
 
 
