@@ -1,11 +1,11 @@
 """D2T2 on the machine of its paper: exact traffic of its tiles against square ones, Tailors, DRT and searching everything.
 
-    python benchmarks/d2t2.py [--figure FIGURE]... [--errors] [--json FILE] OPERAND...
+    python benchmarks/d2t2.py [--figure FIGURE]... [--errors] [--json FILE] [--write docs/papers.md] OPERAND...
 
 C = A x A^T, traffic with values, coordinates and segments, buffers that hold a dense ``tile x tile`` tile (paper: 128 x 128,
-128 KiB; sections 5 and 6). ``conservative``: such tiles. ``prescient``: the largest square ones of which all fit. ``d2t2``: RF by
-the predicted traffic, then TileFactor. ``sized``: TileFactor for each RF, then the predicted traffic. ``searched``: every RF grown
-as far as all tiles fit, the least exact traffic. ``drt``: boxes of micro-tiles of 32 x 32; ``repacked`` read as one tile each.
+128 KiB; sections 5 and 6). ``conservative``: such tiles. ``prescient``: the largest square ones of which all fit. ``d2t2``: RF
+by the predicted traffic, then TileFactor. ``sized``: TileFactor for each RF, then the predicted traffic. ``searched``: every RF
+grown as far as all tiles fit, the least exact traffic. ``drt``: boxes of micro-tiles of 32 x 32; ``repacked`` read as one tile each.
 ``tailors``: squares by Swiftiles at 10 %; ``waiting`` adds what streams again where both tiles overbook.
 
 Figures: ``6c`` (order ikj, DRT), ``6b`` (order ijk, Tailors, and 6a), ``8`` (shapes and Corrs, and 9, the ablation), ``table 5``
@@ -26,6 +26,7 @@ import scipy.sparse as sp
 
 from benchmarks.csf_machine.pair import REORDER, Pair, Shape
 from benchmarks.csf_machine.rivals import drt_traffic, overbooked_bytes, swiftiles_side
+from benchmarks.table_markers import stamp, write_table
 from sw.cost.tile_traffic import TrafficModel
 from sw.operands import load
 from sw.operands.operand import canonical_csr
@@ -41,6 +42,10 @@ OPAL_TILE = 32
 OPAL = {"bcsstm26": 1.56, "bwm2000": 3.08, "G33": 1.70, "progas": 2.51, "qiulp": 1.45, "west2021": 1.34}
 # Section 6.7: below this sum of Corrs matrices want outer products.
 LITTLE_REUSE = 1.6
+# Up to this RF a tile counts as near a square.
+SQUARE_ENOUGH = 16
+# An operand of fewer words than this many buffers hold is nearly whole in one tile of any kind.
+FEW_BUFFERS = 4
 # ExTensor: bytes a cycle of memory, multipliers.
 MEMORY, ELEMENTS = 68.25, 128
 Record = dict[str, Any]
@@ -72,7 +77,8 @@ def chosen(pair: Pair) -> dict[str, Shape]:
 
 def record(operand: str, pair: Pair, shapes: dict[str, Shape], more: Record) -> Record:
     found = {kind: pair.exact(shape).total for kind, shape in shapes.items()}
-    return {"operand": Path(operand).stem, "bytes": found | more, "shapes": shapes}
+    tiles = pair.a.nnz * 2 / pair.words
+    return {"operand": Path(operand).stem, "bytes": found | more, "shapes": shapes, "buffers": tiles}
 
 
 def gustavson(operand: str, T: int) -> Record:
@@ -113,7 +119,11 @@ def correlations(operand: str, T: int) -> Record:
     alone = pair.reshaped(max(REORDER) if corrs < LITTLE_REUSE else 0)
     best = min(shapes, key=lambda shape: pair.exact(shape).total)
     kinds = {"with Corrs": with_corrs, "without": without, "Corrs alone": alone}
-    found = record(operand, pair, {kind: pair.sized(shape) for kind, shape in kinds.items()}, {})
+    sized = {kind: pair.sized(shape) for kind, shape in kinds.items()}
+    grown = [pair.sized(shape) for shape in shapes]
+    sized["sized"] = predicted(pair, grown, pair.statistics)
+    sized["sized without"] = predicted(pair, grown, pair.uncorrelated)
+    found = record(operand, pair, sized, {})
     return found | {"corrs": corrs, "predicted RF": 2.0 ** shapes[with_corrs], "best RF": 2.0 ** shapes[best]}
 
 
@@ -146,9 +156,13 @@ def traffic_table(rows: list[Record], kinds: list[str], paper: dict[str, str]) -
     for row in rows:
         each = [f"{row['bytes'][kind] / 1e6:.2f}" for kind in kinds]
         lines.append(cells([row["operand"], *each, *(shape_of(row, k) for k in ("prescient", "d2t2", "sized"))]))
+    many = [row for row in rows if row["buffers"] > FEW_BUFFERS]
     for of in ("d2t2", "sized", "prescient"):
         lines.append(cells([f"**over {of}**", *(f"{over(rows, kind, of):.2f}" for kind in kinds), "", "", ""]))
-    lines.append(cells(["paper, over d2t2", *(paper.get(kind, "") for kind in kinds), "", "", ""]))
+    if many:
+        of_many = (f"{over(many, kind, 'sized'):.2f}" for kind in kinds)
+        lines.append(cells([f"over sized, {len(many)} of more than {FEW_BUFFERS} buffers", *of_many, "", "", ""]))
+    lines.append(cells(["the paper", *(paper.get(kind, "") for kind in kinds), "", "", ""]))
     return lines
 
 
@@ -172,33 +186,49 @@ def inner_table(rows: list[Record]) -> str:
     traffic = [math.log(r["bytes"]["prescient"] / r["bytes"]["sized"]) for r in rows]
     speedup = [math.log(cycles(r, "prescient") / cycles(r, "sized")) for r in rows]
     bound = sum(r["macs"] / ELEMENTS > r["bytes"]["sized"] / MEMORY for r in rows)
-    said = f"{math.exp(sum(speedup) / len(rows)):.2f} times as fast as prescient, with {over(rows, 'prescient', 'sized'):.2f} times less traffic"
+    fast, less = math.exp(sum(speedup) / len(rows)), over(rows, "prescient", "sized")
+    said = f"{fast:.2f} times as fast as prescient, with {less:.2f} times less traffic"
     linear = f", correlation {np.corrcoef(traffic, speedup)[0, 1]:.3f}" if len(rows) > 2 else ""
-    return "\n".join([*lines, "", f"sized is {said}{linear}; {bound} of {len(rows)} operands are bound by multipliers (figure 6a)"])
+    return "\n".join(
+        [*lines, "", f"sized is {said}{linear}; {bound} of {len(rows)} operands are bound by multipliers (figure 6a)"]
+    )
 
 
 def correlations_table(rows: list[Record]) -> str:
-    lines = header(["operand", "sum of Corrs", "RF predicted", "RF best", "without Corrs", "Corrs alone"])
-    rows = sorted(rows, key=lambda row: float(row["corrs"]))
-    for row in rows:
-        relative = [f"{row['bytes']['with Corrs'] / row['bytes'][kind]:.2f}" for kind in ("without", "Corrs alone")]
-        lines.append(cells([row["operand"], f"{row['corrs']:.2f}", f"{row['predicted RF']:g}", f"{row['best RF']:g}", *relative]))
-    means = [f"{over(rows, 'with Corrs', kind):.2f}" for kind in ("without", "Corrs alone")]
-    lines.append(cells(["**mean**, least", "", "", "", *(f"{m}, {min(r['bytes']['with Corrs'] / r['bytes'][k] for r in rows):.2f}" for m, k in
-                                                   zip(means, ("without", "Corrs alone"), strict=True))]))  # fmt: skip
-    lines.append(cells(["paper", "", "", "", "at best 1.10", "at worst 0.69"]))
-    return "\n".join(lines)
+    lines = header(
+        ["operand", "sum of Corrs", "RF predicted", "RF best", "without Corrs", "Corrs alone", "sized, without"]
+    )
+    compared = (("without", "with Corrs"), ("Corrs alone", "with Corrs"), ("sized without", "sized"))
+    for row in sorted(rows, key=lambda row: float(row["corrs"])):
+        relative = [f"{row['bytes'][of] / row['bytes'][kind]:.2f}" for kind, of in compared]
+        shown = f"{row['corrs']:.2f}", f"{row['predicted RF']:g}", f"{row['best RF']:g}"
+        lines.append(cells([row["operand"], *shown, *relative]))
+    least = [min(r["bytes"][of] / r["bytes"][kind] for r in rows) for kind, of in compared]
+    most = [max(r["bytes"][of] / r["bytes"][kind] for r in rows) for kind, of in compared]
+    lines.append(cells(["**mean**", "", "", "", *(f"{over(rows, of, kind):.2f}" for kind, of in compared)]))
+    lines.append(
+        cells(["least, most", "", "", "", *(f"{low:.2f}, {high:.2f}" for low, high in zip(least, most, strict=True))])
+    )
+    lines.append(cells(["paper: least, most", "", "", "", "0.69, 1.10", "0.69, 1.10", ""]))
+    right = [(row["best RF"] > SQUARE_ENOUGH) == (row["corrs"] < LITTLE_REUSE) for row in rows]
+    said = f"{sum(right)} of {len(rows)} lie on the side of {LITTLE_REUSE} that the paper says (figure 8)"
+    return "\n".join([*lines, "", f"{said}: RF above {SQUARE_ENOUGH} is best where the sum is less."])
 
 
 def opal_table(rows: list[Record]) -> str:
     lines = header(["operand", "prescient over d2t2", "over sized", "paper, speedup", "ratio of sized"])
-    known = [(row, OPAL[row["operand"]]) for row in rows if row["operand"] in OPAL]
-    for row, paper in known:
+    for row in rows:
         won = [row["bytes"]["prescient"] / row["bytes"][kind] for kind in ("d2t2", "sized")]
-        lines.append(cells([row["operand"], *(f"{w:.2f}" for w in won), f"{paper:.2f}", f"{won[1] / paper:.2f}"]))
-    means = [over([row for row, _ in known], "prescient", kind) for kind in ("d2t2", "sized")]
-    paper = mean(value for _, value in known)
-    return "\n".join([*lines, cells(["**mean**", *(f"{m:.2f}" for m in means), f"{paper:.2f}", f"{means[1] / paper:.2f}"])])
+        paper = OPAL.get(row["operand"])
+        compared = [f"{paper:.2f}", f"{won[1] / paper:.2f}"] if paper else ["", ""]
+        lines.append(cells([row["operand"], *(f"{w:.2f}" for w in won), *compared]))
+    known = [row for row in rows if row["operand"] in OPAL]
+    if known:
+        means = [over(known, "prescient", kind) for kind in ("d2t2", "sized")]
+        paper = mean(OPAL[row["operand"]] for row in known)
+        shown = [*(f"{m:.2f}" for m in means), f"{paper:.2f}", f"{means[1] / paper:.2f}"]
+        lines.append(cells([f"**mean**, {len(known)} of the paper", *shown]))
+    return "\n".join(lines)
 
 
 FIGURES: dict[str, tuple[Callable[[str, int], Record], Callable[[list[Record]], str]]] = {
@@ -244,6 +274,7 @@ def main() -> None:
     parser.add_argument("--figure", action="append", choices=list(FIGURES), help="repeatable; all of them without it")
     parser.add_argument("--tile", type=int, default=128, help="side of the dense tile that a buffer holds")
     parser.add_argument("--json", type=Path, help="also write every row to this file")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers")
     parser.add_argument(
         "--errors", action="store_true", help="how far predictions are from exact traffic, nothing else"
     )
@@ -267,6 +298,9 @@ def main() -> None:
             print(figure, operand, {k: round(v / 1e6, 1) for k, v in rows[-1]["bytes"].items()}, file=sys.stderr)
         everything[figure] = rows
         print(f"{figure}\n\n{table(rows)}\n")
+        if options.write is not None:
+            command = f'python benchmarks/d2t2.py --figure "{figure}"'
+            write_table(options.write, f"D2T2, {figure}", [*table(rows).split("\n"), "", stamp(command)])
     if options.json is not None:
         options.json.write_text(json.dumps(everything, indent=1), encoding="utf-8")
 

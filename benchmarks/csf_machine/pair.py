@@ -1,4 +1,4 @@
-"""Two operands on D2T2's machine: exact traffic of a shape, and the shapes that the paper's schemes give. Paper: D2T2, sections 5, 6.
+"""Two operands on D2T2's machine: exact traffic of a shape, and the shapes of its schemes. Paper: D2T2, sections 5 and 6.
 
 Either operand has a buffer that holds a dense ``T x T`` tile as compressed sparse fibers.
 """

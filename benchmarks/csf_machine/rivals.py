@@ -26,9 +26,7 @@ def _transposed(matrix: Pattern) -> Pattern:
 def _micro_words(matrix: Pattern, micro: int) -> sp.csr_array:
     """Footprints of the micro-tiles, each with fibers of its own."""
     grid = tile_grid(matrix, micro, micro)
-    found = sp.csr_array(
-        (grid.words, grid.columns, grid.pointers), shape=(grid.rows_of_tiles, grid.columns_of_tiles)
-    )
+    found = sp.csr_array((grid.words, grid.columns, grid.pointers), shape=(grid.rows_of_tiles, grid.columns_of_tiles))
     found.sort_indices()
     return found
 

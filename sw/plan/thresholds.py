@@ -102,8 +102,8 @@ HARP_ROWS = 32
 # machine it also is.
 SHARES = {"drt": (0.05, 0.45, 0.5), "harp": (0.045, 0.91, 0.045), "tailors": (0.05, 0.45, 0.5)}
 
-# Of the simulator published with HYTE: a safe tile takes this share of the buffer, the first larger one is larger by this, so many
-# of the tiles may overflow; shares of B and of C, the rest is A's.
+# Of the simulator published with HYTE: a safe tile takes this share of the buffer, the first larger one is larger by this, so
+# many of the tiles may overflow; shares of B and of C, the rest is A's.
 EVEN_SAFE = 0.33
 EVEN_GROWTH = 1 / 16
 EVEN_OVERFLOW = 0.1

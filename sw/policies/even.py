@@ -1,7 +1,7 @@
 """Even static tiles, as the simulator published with HYTE makes those that it calls Tailors, DRT and HARP.
 
-Figures of HYTE (its section 8) compare with these, not with the methods of those papers, which ``swiftiles``, ``drt`` and ``harp``
-follow. All three begin with the same tiles: columns of B with k whole, of which a tenth overflow.
+Figures of HYTE (its section 8) compare with these, not with the methods of those papers, which ``swiftiles``, ``drt`` and
+``harp`` follow. All three begin with the same tiles: columns of B with k whole, of which a tenth overflow.
 """
 
 import math
@@ -29,8 +29,8 @@ __all__ = ["even_columns", "even_rows", "even_squares"]
 def even_columns(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Columns of B, k whole: wider and wider until more than a tenth of the tiles overflow. No options.
 
-    The width is the widest of which no columns anywhere exceed a third of the buffer, times 1.0625, 1.125, 1.25 and so on; the first
-    one with too many overflowing tiles is it. A stays while j moves, as far as its share goes.
+    The width is the widest of which no columns anywhere exceed a third of the buffer, times 1.0625, 1.125, 1.25 and so on; the
+    first one with too many overflowing tiles is it. A stays while j moves, as far as its share goes.
     """
     width = _width(B, design)
     return _scheme("even_columns", A, B, design, seed, options, "ikj", (A.shape[0], width, A.shape[1]))
@@ -77,7 +77,7 @@ def _scheme(
     order: str,
     tile: tuple[int, int, int],
 ) -> Scheme:
-    """B kept in its share, A too where the metadata of its rows leave a line and j is cut; half of T_k's rows where theirs do not."""
+    """B kept in its share; A too where j is innermost and cut and the metadata of its rows leave a line."""
     if options:
         raise TypeError(f"{policy} takes no options, not {', '.join(options)}")
     of_b, of_c = EVEN_SHARES[policy]

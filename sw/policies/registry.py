@@ -57,8 +57,8 @@ def policy_names() -> tuple[str, ...]:
 def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     """The policy called ``name`` for an intra-tile dataflow.
 
-    Gustavson's lives in the module of its name (the even ones in one), those of weight-stationary PEs and those of the other dataflows in one each,
-    which is imported only now; those of a user's own tile for Gustavson's alone.
+    Gustavson's lives in the module of its name (the even ones in one), those of weight-stationary PEs and those of the other
+    dataflows in one each, which is imported only now; those of a user's own tile for Gustavson's alone.
     """
     names = policy_names()
     if name not in names:
