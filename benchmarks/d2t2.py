@@ -5,7 +5,8 @@
 C = A x A^T, traffic with values, coordinates and segments, buffers that hold a dense ``tile x tile`` tile (paper: 128 x 128,
 128 KiB; sections 5 and 6). ``conservative``: such tiles. ``prescient``: the largest square ones of which all fit. ``d2t2``: RF
 by the predicted traffic, then TileFactor. ``sized``: TileFactor for each RF, then the predicted traffic. ``searched``: every RF
-grown as far as all tiles fit, the least exact traffic. ``drt``: boxes of micro-tiles of 32 x 32; ``repacked`` read as one tile each.
+grown as far as all tiles fit, the least exact traffic.
+``drt``: boxes of micro-tiles of 32 x 32; ``repacked`` read as one tile each.
 ``tailors``: squares by Swiftiles at 10 %; ``waiting`` adds what streams again where both tiles overbook.
 
 Figures: ``6c`` (order ikj, DRT), ``6b`` (order ijk, Tailors, and 6a), ``8`` (shapes and Corrs, and 9, the ablation), ``table 5``

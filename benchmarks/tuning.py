@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table_markers import stamp, write_table
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
-from benchmarks.table_markers import stamp, write_table
 from sw.model.machine import run_model
 from sw.model.tuning_rules import ByCost, run_with_rule, text_rule
 from sw.operands import load, to_csr
