@@ -7,10 +7,11 @@ C = A x A on ``server``: 32 elements, 4 MiB, 68 GB/s, gustavson, records of 32 +
 (8), ``chips`` (10), ``buffers`` (11), ``outer`` and ``inner`` (13), ``samples`` (14), ``sizes``, ``shapes`` and ``orders`` (1).
 Records stay in the JSON file, one a line; what is there is not run again.
 
-Baselines by the papers' methods are ``swiftiles``, ``drt``, ``harp``; those of HYTE's published simulator ``even_columns`` (Tailors),
-``even_squares`` (DRT), ``even_rows`` (HARP). ``static`` is hyte, ``hyte`` the faster of it with dynamic tuning and without,
+Baselines by the papers' methods are ``swiftiles``, ``drt``, ``harp``; those of HYTE's published simulator ``even_columns``
+(Tailors), ``even_squares`` (DRT), ``even_rows`` (HARP). ``static`` is hyte, ``hyte`` the faster of it with tuning and without,
 since both are one bit of a schedule; ``by cost`` the same with the simulator's rule, in the model alone; ``best static`` the
-best run of so many schemes of hyte's space, the cheapest by the cost model. Times are cycles at 1 GHz, offline times seconds of one core.
+best run of so many schemes of hyte's space, the cheapest by the cost model. Times are cycles at 1 GHz, offline times
+seconds of one core.
 """
 
 import argparse

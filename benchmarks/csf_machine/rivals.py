@@ -37,8 +37,9 @@ def drt_boxes(pair: Pair, micro: int = MICRO) -> NDArray[np.int64]:
     The greedy growth of the policy ``drt`` (along k, then the other rank of the operand that moves, then that of the one that
     stays), with the operands exchanged: there B's tile stays, in the order ikj A's does.
     """
-    b = _micro_words(_transposed(pair.b), micro)
-    a = _micro_words(_transposed(pair.a), micro)
+    a, b = (_micro_words(matrix, micro).T.tocsr() for matrix in (pair.a, pair.b))
+    a.sort_indices()
+    b.sort_indices()
     fits = pair.words, pair.words, max(pair.extent)
     boxes: NDArray[np.int64] = grow(*by_both(b), *by_both(a), 0, fits, (b.shape[0], a.shape[1], b.shape[1]))
     return boxes[:, [2, 3, 0, 1, 4, 5]]

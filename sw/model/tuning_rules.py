@@ -1,7 +1,7 @@
 """Other rules of dynamic tuning than the hardware's, in the model alone: HYTE's text, and what its published simulator does.
 
-The tuning unit decides by hit rates (:mod:`sw.golden.tuning`), and no schedule can tell it otherwise. These rules say what another
-unit would give. Counters, legal changes and when a change takes effect are the hardware's.
+The tuning unit decides by hit rates (:mod:`sw.golden.tuning`), and no schedule can tell it otherwise. These rules say what
+another unit would give. Counters, legal changes and when a change takes effect are the hardware's.
 """
 
 from collections.abc import Container, Mapping

@@ -36,10 +36,10 @@ def csf(tile: np.ndarray) -> int:
     return 2 * int(np.count_nonzero(tile)) + 2 * int(tile.any(axis=1).sum()) + 3 if tile.any() else 0
 
 
-@pytest.mark.parametrize("T", [40, 64])
+@pytest.mark.parametrize("T", [32, 48])
 @pytest.mark.parametrize("repacked", [False, True])
 def test_drt_moves_what_a_walk_over_dense_boxes_does(T: int, repacked: bool) -> None:
-    pair = Pair(load("rmat:9:12:seed=3"), T)
+    pair = Pair(load("rmat:10:24:seed=3"), T)
     a, b = dense(pair.a), dense(pair.b)
     boxes = drt_boxes(pair).tolist()
     covered = np.zeros([-(-size // MICRO) for size in pair.extent], np.int64)
@@ -63,7 +63,7 @@ def test_drt_moves_what_a_walk_over_dense_boxes_does(T: int, repacked: bool) -> 
 
 
 def test_what_streams_again_is_what_a_walk_over_pairs_of_tiles_says() -> None:
-    pair = Pair(load("rmat:9:12:seed=1"), 24, "ijk")
+    pair = Pair(load("rmat:9:12:seed=1"), 12, "ijk")
     a, b = dense(pair.a), dense(pair.b)
     side = 60
     words, both = 0, 0
