@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.table_markers import stamp, write_table
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.model.machine import run_model
 from sw.model.tuning_rules import ByCost, run_with_rule, text_rule
 from sw.operands import load, to_csr
@@ -142,6 +143,7 @@ def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
         runs = {rule: measured(design, wrong, matrix, rule) for rule in RULES}
         row: dict[str, Any] = {"operand": operand, "order": order, "T_k": wrong.T_k, "T_j": wrong.T_j}
         row["factors"] = (factor_k, factor_j)
+        row["large"] = matrix.nnz * ELEMENT_BYTES > right.buffer_bytes["B"]
         row["cycles"] = {rule: run["cycles"] / base["cycles"] for rule, run in runs.items()}
         row["bytes"] = {rule: run["bytes"] / base["bytes"] for rule, run in runs.items()}
         row["changes"] = {rule: run["changes"] for rule, run in runs.items()}
@@ -150,7 +152,7 @@ def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """By kind of error: geometric means over operands of cycles and bytes by each rule, and mean changes of shape."""
+    """By kind of error, then by operand: geometric means of cycles and bytes by each rule, and mean changes of shape."""
     tuned = RULES[1:]
     names = ["T_k, T_j", "operands", *(f"cycles: {r}" if r == "off" else r for r in RULES)]
     names += [f"bytes: {r}" if r == "off" else r for r in RULES]
@@ -167,11 +169,14 @@ def table(rows: list[dict[str, Any]]) -> str:
         cells = [title, f"{len(group)}", *(f"{mean:.2f}" for mean in means), *(f"{c:.1f}" for c in changes)]
         return f"| {' | '.join(cells)} |"
 
-    for factors in dict.fromkeys(r["factors"] for r in rows):
-        group = [r for r in rows if r["factors"] == factors]
+    large = [r for r in rows if r["large"]] or rows  # small ones have nothing to lose
+    for factors in dict.fromkeys(r["factors"] for r in large):
+        group = [r for r in large if r["factors"] == factors]
         lines.append(line(f"x {factors[0]:g}, x {factors[1]:g}", group))
-    if len({r["factors"] for r in rows}) > 1:
-        lines.append(line("**wrong ones**", [r for r in rows if r["factors"] != (1, 1)]))
+    wrong = [r for r in rows if r["factors"] != (1, 1)]
+    lines.append(line("**wrong ones**", [r for r in wrong if r in large]))
+    for operand in dict.fromkeys(r["operand"] for r in wrong):
+        lines.append(line(Path(operand).stem, [r for r in wrong if r["operand"] == operand]))
     return "\n".join(lines)
 
 
