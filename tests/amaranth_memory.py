@@ -13,6 +13,8 @@ from typing import Any
 from amaranth.hdl import _ast, _nir
 from amaranth.sim import _pyrtl
 
+from tests.amaranth_simulation import quicken, shortened
+
 __all__ = ["remember"]
 
 #: Classes of values whose shape Amaranth works out from the shapes of all values below them.
@@ -27,9 +29,10 @@ def remember() -> None:
         return
     for name in COMPOUND:
         _keep_shape(getattr(_ast, name))
-    names["compile"] = lru_cache(TEXTS)(builtins.compile)
+    names["compile"] = lru_cache(TEXTS)(lambda text, name, mode: builtins.compile(shortened(text), name, mode))
     _take_nets(_nir.Value)
     _search_cycles(_nir.Netlist)
+    quicken()
 
 
 def _keep_shape(kind: Any) -> None:

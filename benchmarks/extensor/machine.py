@@ -22,8 +22,8 @@ class ExTensor:
     global_bytes: global buffer, half for A and half for B: the paper compares operands of one size, A and its transpose.
     pe_bytes: an element's buffer for one operand. A dense tile of 128 x 128 entries and its fibers, since that is the tile
         of which ExTensor-N knows that it always fits.
-    dram_bytes_per_cycle: four channels of memory together.
-    global_bytes_per_cycle: what the global buffer reads and writes in all: 64 banks of two entries.
+    dram_bytes_per_cycle: four channels of memory together. The global buffer has no rate: the paper gives none, and says that
+        memory is what limits overbooked tiles (section 6.1).
     global_fifo_bytes: FIFO-managed region of either half; covers 100 ns of memory latency at full rate, rounded up.
     pe_fifo_bytes: the same in an element's buffer; covers 32 cycles to the global buffer at an entry a cycle.
     tailors: whether bumped data stream while the rest stays; without, a tile that does not fit is streamed whole.
@@ -33,13 +33,12 @@ class ExTensor:
     global_bytes: int = 30 << 20
     pe_bytes: int = 8 * (128 * 128 + 128)
     dram_bytes_per_cycle: float = 68.25
-    global_bytes_per_cycle: float = 1024.0
     global_fifo_bytes: int = 8 << 10
     pe_fifo_bytes: int = 256
     tailors: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("pes", "global_bytes", "pe_bytes", "dram_bytes_per_cycle", "global_bytes_per_cycle"):
+        for name in ("pes", "global_bytes", "pe_bytes", "dram_bytes_per_cycle"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"ExTensor's {name} must be above zero, not {getattr(self, name)!r}")
 

@@ -16,8 +16,8 @@ __all__ = ["Run", "run_extensor", "tile_for"]
 class Run:
     """What a run costs.
 
-    ``time`` holds the cycles that each part alone would take: ``dram``, ``global`` buffer and ``compute``; all work at once, as
-    in Sparseloop, so that ``cycles`` is the longest. ``energy``: picojoules by component.
+    ``time`` holds the cycles that each part alone would take: ``dram`` and ``compute``; both work at once, as in Sparseloop, so
+    that ``cycles`` is the longer. ``energy``: picojoules by component.
     """
 
     tiling: Tiling
@@ -36,6 +36,11 @@ class Run:
         return max(self.time, key=lambda part: self.time[part])
 
     @property
+    def global_bytes_per_cycle(self) -> float:
+        """What the global buffer has to read and write in all, so that it bounds nothing."""
+        return ENTRY_BYTES * (self.accesses.global_reads + self.accesses.global_writes) / max(1, self.cycles)
+
+    @property
     def total_energy(self) -> float:
         return sum(self.energy.values())
 
@@ -48,15 +53,15 @@ def tile_for(
     y: float = 0.1,
     k: int = 10,
     seed: int = 0,
-    square: bool = False,
+    k_first: bool = False,
 ) -> Tiling:
-    """Shapes of ``N``, ``P`` or ``OB``; only the last one looks at y, k and the seed. ``square``: how P and OB grow."""
+    """Shapes of ``N``, ``P`` or ``OB``; only the last one looks at y, k and the seed. P and OB are squares, or ``k_first``."""
     if variant == "N":
         return fixed(machine, operands)
     if variant == "P":
-        return prescient(machine, operands, square=square)
+        return prescient(machine, operands, k_first=k_first)
     if variant == "OB":
-        return overbooked(machine, operands, y=y, k=k, seed=seed, square=square)
+        return overbooked(machine, operands, y=y, k=k, seed=seed, k_first=k_first)
     raise ValueError(f"Variant must be N, P or OB, not {variant!r}")
 
 
@@ -66,7 +71,6 @@ def run_extensor(machine: ExTensor, tiling: Tiling, operands: Operands) -> Run:
     found = accesses(machine, tiling, operands, macs, output(operands, tiling))
     time = {
         "dram": _cycles(found.dram_bytes, machine.dram_bytes_per_cycle),
-        "global": _cycles(ENTRY_BYTES * (found.global_reads + found.global_writes), machine.global_bytes_per_cycle),
         "compute": computing_cycles(machine, tiling, operands),
     }
     return Run(tiling=tiling, accesses=found, macs=macs, time=time, energy=energy(found, macs))

@@ -1,8 +1,8 @@
 """Tile shapes of the three variants, on both levels. Paper: Tailors, sections 4.2 and 5.2.
 
-N: a fixed square, 128 x 128 in an element, as many whole ones in the global buffer as fit when dense. P: along k until its
-end, then along the rows, the largest whose worst tile fits. OB: the same growth, to the size that Swiftiles says. That growth
-is section 5.2's; the tile of figure 1, 51.4 million points, is a square of 7168 x 7168, so both can also grow as squares.
+N: a fixed square, 128 x 128 in an element, as many whole ones in the global buffer as fit when dense. P: the largest square
+whose worst tile fits. OB: a square of the size that Swiftiles says. The tile of figure 1, 51.4 million points, is such a square,
+7168 x 7168. Section 5.2 grows tiles along k until its end and along the rows then: P and OB do so with ``k_first``.
 """
 
 import math
@@ -51,16 +51,16 @@ def _dense_side(entries: int, unit: int) -> int:
     return max(unit, side // unit * unit)
 
 
-def prescient(machine: ExTensor, operands: Operands, *, square: bool = False) -> Tiling:
+def prescient(machine: ExTensor, operands: Operands, *, k_first: bool = False) -> Tiling:
     """ExTensor-P: binary searches over exact worst occupancies."""
     whole = ((operands.a.rows, operands.a.columns), (operands.bt.rows, operands.bt.columns))
-    search = _largest_square if square else _largest
+    search = _largest_k_first if k_first else _largest_square
     a, b = search(operands, whole, machine.global_entries)
     pe_a, pe_b = search(operands, (a, b), machine.pe_entries)
     return _clipped(operands, a, b, pe_a, pe_b)
 
 
-def _largest(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> tuple[Shape, Shape]:
+def _largest_k_first(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> tuple[Shape, Shape]:
     matrices = operands.a, operands.bt
 
     def worst(n: int, shape: Shape) -> int:
@@ -89,7 +89,7 @@ def _square(side: int, outer: tuple[Shape, Shape]) -> tuple[Shape, Shape]:
 
 
 def overbooked(
-    machine: ExTensor, operands: Operands, *, y: float = 0.1, k: int = 10, seed: int = 0, square: bool = False
+    machine: ExTensor, operands: Operands, *, y: float = 0.1, k: int = 10, seed: int = 0, k_first: bool = False
 ) -> Tiling:
     """ExTensor-OB: Swiftiles on both levels and for both operands.
 
@@ -101,8 +101,8 @@ def overbooked(
         raise ValueError(f"Share of overbooked tiles must be from 0 to 1, not {y!r}")
     rng = np.random.default_rng(seed)
     whole = ((operands.a.rows, operands.a.columns), (operands.bt.rows, operands.bt.columns))
-    a, b = _sampled(operands, whole, machine.global_entries, y, k, rng, square)
-    pe_a, pe_b = _sampled(operands, (a, b), machine.pe_entries, y, k, rng, square)
+    a, b = _sampled(operands, whole, machine.global_entries, y, k, rng, k_first)
+    pe_a, pe_b = _sampled(operands, (a, b), machine.pe_entries, y, k, rng, k_first)
     return _clipped(operands, a, b, pe_a, pe_b)
 
 
@@ -113,37 +113,37 @@ def _sampled(
     y: float,
     k: int,
     rng: np.random.Generator,
-    square: bool,
+    k_first: bool,
 ) -> tuple[Shape, Shape]:
     points = [
-        _swiftiles(matrix, within, capacity, y, k, rng, square)
+        _swiftiles(matrix, within, capacity, y, k, rng, k_first)
         for matrix, within in zip((operands.a, operands.bt), outer, strict=True)
     ]
-    if square:
+    if not k_first:
         return _square(max(1, math.isqrt(int(min(points)))), outer)
-    depth = min(_grown(p, within)[1] for p, within in zip(points, outer, strict=True))
+    depth = min(_grown(p, within, True)[1] for p, within in zip(points, outer, strict=True))
     a, b = ((max(1, min(within[0], round(p / depth))), depth) for p, within in zip(points, outer, strict=True))
     return a, b
 
 
-def _grown(points: float, outer: Shape, square: bool = False) -> Shape:
-    """A tile of so many points: along k first, then along the rows; or along both until one of them ends."""
-    if square:
-        rows = max(1, min(outer[0], round(points**0.5)))
-        depth = max(1, min(outer[1], round(points / rows)))
+def _grown(points: float, outer: Shape, k_first: bool) -> Shape:
+    """A tile of so many points: along both ranks until one of them ends; or along k first, then along the rows."""
+    if k_first:
+        depth = max(1, min(outer[1], round(points)))
         return max(1, min(outer[0], round(points / depth))), depth
-    depth = max(1, min(outer[1], round(points)))
+    rows = max(1, min(outer[0], round(points**0.5)))
+    depth = max(1, min(outer[1], round(points / rows)))
     return max(1, min(outer[0], round(points / depth))), depth
 
 
 def _swiftiles(
-    matrix: Pattern, outer: Shape, capacity: int, y: float, k: int, rng: np.random.Generator, square: bool
+    matrix: Pattern, outer: Shape, capacity: int, y: float, k: int, rng: np.random.Generator, k_first: bool
 ) -> float:
     """Points of the tile: b / s, a sample of such tiles, and b over the quantile that y of them exceed."""
     if matrix.nnz == 0:
         return float(outer[0] * outer[1])
     initial = min(float(outer[0] * outer[1]), capacity * matrix.rows * matrix.columns / matrix.nnz)
-    shape = _grown(initial, outer, square)
+    shape = _grown(initial, outer, k_first)
     found = tile_set(matrix, outer, shape)
     seen = np.concatenate((np.zeros(max(0, found.all_tiles - len(found.k)), np.int64), found.entries))
     if y > 0 and math.ceil(k / y) < len(seen):

@@ -1,5 +1,6 @@
 """ExTensor against a walk that moves every entry by itself, and what must hold of its tiles and of larger machines."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from benchmarks.extensor.machine import ExTensor
 from benchmarks.extensor.run import run_extensor, tile_for
 from benchmarks.extensor.shapes import Tiling, overbooked
 from benchmarks.extensor.tiles import Operands, tile_set
+from benchmarks.extensor.work import block_cycles
 from sw.stats.effmac import exact_effmac
 from sw.stats.pattern import Pattern
 from tests.sw.stats.matrices import MATRICES, power_law
@@ -60,13 +62,26 @@ class Tile:
         return sum(1 for place in range(self.entries) if place >= self.keeps)
 
 
+def grid(machine, tiling):
+    """Rows and columns of elements, and the passes over A and B: every grid is tried, the fewest passes win."""
+    m, n = (len(cuts(outer[0], inner[0])) for outer, inner in ((tiling.a, tiling.pe_a), (tiling.b, tiling.pe_b)))
+    found = []
+    for rows in range(1, machine.pes + 1):
+        for columns in range(1, machine.pes // rows + 1):
+            over_a = 1 if tiling.pe_a[1] >= tiling.a[1] else math.ceil(n / columns)
+            found.append((over_a + math.ceil(m / rows), min(rows, m), -min(columns, n), over_a, math.ceil(m / rows)))
+    _, rows, columns, over_a, over_b = min(found)
+    return rows, -columns, over_a, over_b
+
+
 def walk(machine, tiling, a, b):
     """Counts by moving through all loops of the machine, one tile at a time."""
     A, B = a.toarray() != 0, b.toarray().T != 0
     found = Counter()
     depth = A.shape[1]
     whole = tiling.a[1] >= depth
-    glob, pe = ((machine.global_entries, machine.global_resident), (machine.pe_entries, machine.pe_resident))
+    _, _, over_a, over_b = grid(machine, tiling)
+    glob = machine.global_entries, machine.global_resident
     for m1 in cuts(A.shape[0], tiling.a[0]):
         in_place = None
         for n1 in cuts(B.shape[0], tiling.b[0]):
@@ -74,49 +89,55 @@ def walk(machine, tiling, a, b):
                 tile_a, tile_b = Tile(A, m1, k1, *glob), Tile(B, n1, k1, *glob)
                 if not tile_a.entries or not tile_b.entries:
                     continue
-                if whole and in_place == m1:
-                    found["A"] += tile_a.pass_again()
-                    found["streamed"] += tile_a.pass_again()
-                else:
-                    found["A"] += tile_a.load()
-                    in_place = m1
-                visit(machine, tiling, A, B, (m1, n1, k1), tile_b, pe, found)
+                for name, tile, passes in (("A", tile_a, over_a), ("B", tile_b, over_b)):
+                    for number in range(passes):
+                        if number == 0 and not (name == "A" and whole and in_place == m1):
+                            found[name] += tile.load()
+                        else:
+                            found[name] += tile.pass_again()
+                            found["streamed"] += tile.pass_again()
+                            found["passed_global"] += tile.entries
+                in_place = m1
+                visit(machine, tiling, A, B, (m1, n1, k1), found)
     return found
 
 
-def visit(machine, tiling, A, B, place, tile_b, pe, found):
+def visit(machine, tiling, A, B, place, found):
     m1, n1, k1 = place
-    subs = {
-        k0: (
-            [s for m0 in cuts(len(m1), tiling.pe_a[0]) if (s := part(A, m1, m0, k1, k0, pe))[0].entries],
-            [s for n0 in cuts(len(n1), tiling.pe_b[0]) if (s := part(B, n1, n0, k1, k0, pe))[0].entries],
-        )
-        for k0 in cuts(len(k1), tiling.pe_a[1])
-    }
-    queue = [(k0, s) for k0, (of_a, _) in subs.items() for s in of_a]
-    passes, matched, longest = Counter(), 0, 0
-    for first in range(0, len(queue), machine.pes):
-        in_round = queue[first : first + machine.pes]
-        for k0 in dict.fromkeys(k0 for k0, _ in in_round):
-            passes[k0] += 1
-            found["global_reads"] += sum(s.load() for s, _ in subs[k0][1])
-        for k0, (sub_a, block_a) in in_round:
-            matches = 0
-            for number, (sub_b, block_b) in enumerate(subs[k0][1]):
-                taken = sub_a.load() if number == 0 else sub_a.pass_again()
-                if sub_a.pass_again() and sub_b.pass_again():
-                    again = min(sub_b.pass_again() * (sub_a.fibers - 1), sub_a.pass_again() * (sub_b.fibers - 1))
-                else:
-                    again = 0
-                found["global_reads"] += taken + again
-                found["restreamed"] += again + (taken if number else 0)
-                found["pe_writes"] += taken + again + sub_b.load()
-                matches += int((block_a.astype(int) @ block_b.astype(int).T).sum())
-            matched += matches
-            longest = max(longest, matches)
-    found["B"] += tile_b.load() + tile_b.pass_again() * (max(passes.values()) - 1)
-    found["streamed"] += tile_b.pass_again() * (max(passes.values()) - 1)
-    found["compute"] += max(-(-matched // machine.pes), longest)
+    pe = machine.pe_entries, machine.pe_resident
+    _, columns, over_a, over_b = grid(machine, tiling)
+    stays = tiling.pe_a[1] >= tiling.a[1]
+    blocks = Counter()
+    for k0 in cuts(len(k1), tiling.pe_a[1]):
+        of_a = [(m0, *part(A, m1, m0, k1, k0, pe)) for m0 in cuts(len(m1), tiling.pe_a[0])]
+        of_b = [(n0, *part(B, n1, n0, k1, k0, pe)) for n0 in cuts(len(n1), tiling.pe_b[0])]
+        of_a, of_b = ([sub for sub in subs if sub[1].entries] for subs in (of_a, of_b))
+        found["global_reads"] += over_a * sum(sub.load() for _, sub, _ in of_a) if of_b else 0
+        found["global_reads"] += over_b * sum(sub.load() for _, sub, _ in of_b) if of_a else 0
+        for m0, sub_a, block_a in of_a:
+            for e in range(columns if stays else len(of_b)):
+                element(machine, sub_a, of_b[e :: columns if stays else len(of_b)], found)
+            for n0, _, block_b in of_b:
+                blocks[m0, n0] += int((block_a.astype(int) @ block_b.astype(int).T).sum())
+    matches = sum(blocks.values())
+    busy = min(machine.pes, len(cuts(tiling.a[0], tiling.pe_a[0])) * len(cuts(tiling.b[0], tiling.pe_b[0])))
+    found["blocks"] += max(math.ceil(matches / busy), *blocks.values()) if blocks else 0
+
+
+def element(machine, sub_a, own, found):
+    """An element that a subtile of A is written to, with those of B that it meets while it stays."""
+    loading = True
+    for _, sub_b, _ in own:
+        found["pe_writes"] += sub_b.load()
+        for _ in range(0, sub_b.entries, machine.pe_entries):
+            if loading:
+                found["pe_writes"] += sub_a.load()
+            else:
+                again = sub_a.pass_again()
+                found.update(
+                    {"global_reads": again, "restreamed": again, "pe_writes": again, "passed_pe": sub_a.entries}
+                )
+            loading = False
 
 
 def part(dense, outer, inner, outer_k, inner_k, pe):
@@ -124,26 +145,36 @@ def part(dense, outer, inner, outer_k, inner_k, pe):
     return Tile(dense, rows, ks, *pe), dense[np.ix_(rows, ks)]
 
 
-@pytest.mark.parametrize("tailors", [True, False])
+@pytest.mark.parametrize("machine", [SMALL, replace(SMALL, tailors=False), replace(SMALL, pes=8)])
 @pytest.mark.parametrize("tiling", TILINGS.values(), ids=TILINGS)
 @pytest.mark.parametrize("seed", range(3))
-def test_every_entry_is_counted_as_a_walk_moves_it(seed, tiling, tailors):
+def test_every_entry_is_counted_as_a_walk_moves_it(seed, tiling, machine):
     a, b = pair(seed)
-    machine = replace(SMALL, tailors=tailors)
     run = run_extensor(machine, tiling, operands(a, b))
     found, expected = run.accesses, walk(machine, tiling, a, b)
     assert (found.dram["A"], found.dram["B"], found.streamed) == (expected["A"], expected["B"], expected["streamed"])
     product = (a != 0).astype(int) @ (b != 0).astype(int)
     assert found.dram["Z"] == product.nnz + np.count_nonzero(np.diff(product.tocsr().indptr))
     z = output(operands(a, b), tiling)
-    held = z.updates if tiling.pe_a[1] < a.shape[1] else 0
+    held = z.updates if tiling.a[1] < a.shape[1] else 0
     assert found.global_reads == expected["global_reads"] + held
     assert found.global_writes == expected["A"] + expected["B"] + held
     assert found.restreamed == expected["restreamed"]
     assert found.pe_writes == expected["pe_writes"]
-    assert run.time["compute"] == expected["compute"]
+    assert found.passed == {"global": expected["passed_global"], "pe": expected["passed_pe"]}
+    assert block_cycles(machine, tiling, operands(a, b)) == expected["blocks"]
     assert run.macs == product.sum()
     assert found.pe_reads == 2 * run.macs
+
+
+def test_matches_are_shared_out_to_the_elements_that_have_a_block():
+    ops = operands(*pair(2))
+    blocks = Tiling((8, 9), (6, 9), (4, 9), (3, 9))
+    for pes, busy in ((1, 1), (3, 3), (4, 4), (128, 4)):
+        run = run_extensor(replace(SMALL, pes=pes), blocks, ops)
+        assert run.time["compute"] == math.ceil(run.macs / busy)
+        assert block_cycles(replace(SMALL, pes=pes), blocks, ops) >= run.time["compute"]
+    assert block_cycles(replace(SMALL, pes=1), blocks, ops) == run.macs
 
 
 def test_updates_of_partial_elements_are_one_a_k_step():
@@ -154,14 +185,14 @@ def test_updates_of_partial_elements_are_one_a_k_step():
     assert output(operands(a, b), tiling).updates == expected
 
 
-@pytest.mark.parametrize("square", [False, True])
+@pytest.mark.parametrize("k_first", [False, True])
 @pytest.mark.parametrize("name", MATRICES)
-def test_conservative_and_prescient_tiles_always_fit(name, square):
+def test_conservative_and_prescient_tiles_always_fit(name, k_first):
     matrix = MATRICES[name]
     ops = operands(matrix, sp.csr_array(matrix.T))
     machine = replace(ExTensor().scaled(0.002), tailors=False)
     for variant in ("N", "P"):
-        found = run_extensor(machine, tile_for(variant, machine, ops, square=square), ops).accesses
+        found = run_extensor(machine, tile_for(variant, machine, ops, k_first=k_first), ops).accesses
         assert found.streamed == 0, variant
         assert found.overbooked == {"global": 0.0, "pe": 0.0}
 
@@ -170,7 +201,7 @@ def test_one_row_more_overflows_the_prescient_tile():
     matrix = power_law(400)
     ops = operands(matrix, sp.csr_array(matrix.T))
     machine = ExTensor().scaled(0.002)
-    found = tile_for("P", machine, ops)
+    found = tile_for("P", machine, ops, k_first=True)
     worst = [int(tile_set(ops.a, shape).entries.max()) for shape in (found.a, (found.a[0] + 1, found.a[1]))]
     assert worst[0] <= machine.global_entries < worst[1]
     worst = [
@@ -183,11 +214,11 @@ def test_squares_are_square_and_the_largest_that_fit():
     matrix = MATRICES["banded"]
     ops = operands(matrix, sp.csr_array(matrix.T))
     machine = ExTensor().scaled(0.0002)
-    found = tile_for("P", machine, ops, square=True)
+    found = tile_for("P", machine, ops)
     worst = [int(tile_set(ops.a, (side, side)).entries.max()) for side in (found.a[0], found.a[0] + 1)]
     assert found.a[0] == found.a[1] == found.b[0]
     assert worst[0] <= machine.global_entries < worst[1]
-    larger = tile_for("OB", machine, ops, y=0.5, square=True)
+    larger = tile_for("OB", machine, ops, y=0.5)
     assert larger.a[0] == larger.a[1] > found.a[0]
 
 
@@ -220,7 +251,6 @@ def test_more_of_anything_never_costs_cycles(tiling):
         "global_bytes": (64, 128, 256, 512, 4096),
         "pe_bytes": (16, 24, 32, 48, 64, 512),
         "dram_bytes_per_cycle": (1.0, 8.0, 64.0, 512.0),
-        "global_bytes_per_cycle": (1.0, 16.0, 1024.0),
     }.items():
         found = [cycles(**{name: value}) for value in values]
         assert found == sorted(found, reverse=True), name

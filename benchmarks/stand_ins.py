@@ -1,0 +1,43 @@
+"""Matrices of the kind and the size of those that a paper has and that cannot be had, for benchmarks alone."""
+
+import re
+
+import numpy as np
+import scipy.sparse as sp
+
+from sw.operands import Operand, load
+from sw.operands.arrays import from_array
+from sw.operands.generators import GENERATORS
+
+__all__ = ["is_generated", "operand"]
+
+ROADS = re.compile(r"roads:([0-9]{1,5}):([0-9]{1,5}):(0\.[0-9]+|1)")
+
+
+def is_generated(name: str) -> bool:
+    """Whether a name stands for a matrix that was drawn, not found."""
+    return name.partition(":")[0] in (*GENERATORS, "roads")
+
+
+def operand(name: str) -> Operand:
+    """As :func:`sw.operands.load`; ``roads:ROWS:COLUMNS:SHARE`` besides, a grid with that share of its roads, both ways.
+
+    Crossings are numbered along the rows, so that all nonzeros lie near the diagonal. Raises OperandError, and ValueError for
+    roads of another form.
+    """
+    if not name.startswith("roads:"):
+        return load(name)
+    match = ROADS.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name}: must be roads:ROWS:COLUMNS:SHARE, as in roads:1400:1400:0.7")
+    rows, columns = (int(word) for word in match.groups()[:2])
+    crossing = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
+    begins = np.concatenate((crossing[:, :-1].ravel(), crossing[:-1].ravel()))
+    ends = np.concatenate((crossing[:, 1:].ravel(), crossing[1:].ravel()))
+    there = np.random.default_rng(0).random(len(begins)) < float(match[3])
+    begins, ends = begins[there], ends[there]
+    size = rows * columns
+    both = (np.concatenate((begins, ends)), np.concatenate((ends, begins)))
+    found = from_array(sp.csr_array((np.ones(2 * len(begins)), both), shape=(size, size)), name)
+    assert isinstance(found, Operand)
+    return found

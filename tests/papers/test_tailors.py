@@ -1,0 +1,112 @@
+"""ExTensor's figures: the page's rows are what the command gives today, and the paper's words about operands that fit on chip."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks import tailors
+from benchmarks.stand_ins import operand
+from benchmarks.table_markers import cells
+from sw.operands.collections import catalogue, is_kept
+from sw.operands.errors import OperandError
+
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
+FOLDER = "FIBERLOOM_OPERANDS"  # names a folder of NAME.npz
+# Section 6.1: near P or slightly below (email-Enron), "very similar" (the others).
+PAPERS = ("email-Enron", "sx-mathoverflow", "p2p-Gnutella31")
+CHEAP = ("rmat:12:8:seed=1", "banded:4000:10:density=0.5:seed=1")
+
+
+def found(name: str) -> str | None:
+    """What loads one of the paper's operands without a download: a file of the folder, or what was fetched before."""
+    path = Path(os.environ.get(FOLDER, "")) / f"{name}.npz"
+    if os.environ.get(FOLDER) and path.exists():
+        return str(path)
+    return next((e.spec for e in catalogue() if e.name.rsplit("/", 1)[-1] == name and is_kept(e)), None)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_overbooking_neither_gains_nor_loses_on_operands_that_fit_on_chip(name: str) -> None:
+    spec = found(name)
+    if spec is None:
+        pytest.skip(
+            f"{name} is not here: {FOLDER}=DIR with {name}.npz, or `fiberloom run suitesparse:SNAP/{name}` once"
+        )
+    row = tailors.record(spec, 0, 2, shares=(tailors.TARGET,))
+    assert 0.9 <= tailors.RATIOS["OB / P"](row, "cycles") <= 1.1
+    assert tailors.RATIOS["OB / P"](row, "energy") >= 0.95
+
+
+@pytest.mark.parametrize("k_first", [False, True])
+@pytest.mark.parametrize("name", ["rmat:12:8:seed=1", "uniform:6000:6000:0.0005:seed=1"])
+def test_a_generated_operand_that_fits_on_chip_neither_gains_nor_loses(name: str, k_first: bool) -> None:
+    row = tailors.record(name, 0.2, 2, shares=(tailors.TARGET,), k_first=k_first)
+    assert row["P"]["bound"] == "dram"
+    assert 0.9 <= tailors.RATIOS["OB / P"](row, "cycles") <= 1.1
+
+
+def test_an_operand_of_uneven_tiles_is_read_less_where_it_does_not_fit() -> None:
+    row = tailors.record("rmat:12:8:seed=1", 4, 2, shares=(tailors.TARGET,))
+    assert tailors.RATIOS["OB / P"](row, "reads") > 1.2
+
+
+@pytest.mark.parametrize("operand", CHEAP)
+def test_the_page_has_the_rows_of_today(operand: str) -> None:
+    row = tailors.record(operand, 4, 5, shares=(tailors.TARGET,))
+    text = PAGE.read_text(encoding="utf-8")
+    for line, name in ((tailors.speedups(row), ""), (tailors.reuse(row), ", reuse")):
+        first, *rest = (cell.strip() for cell in line.strip("|").split("|"))
+        assert cells(text, f"extensor --fill 4{name}")[first] == rest
+
+
+def test_roads_are_a_grid_with_some_of_its_edges() -> None:
+    roads = operand("roads:30:40:0.7").matrix
+    assert roads.shape == (1200, 1200) and (roads != roads.T).nnz == 0
+    edges = 2 * (29 * 40 + 30 * 39)
+    assert 0.65 * edges < roads.nnz < 0.75 * edges
+    assert operand("roads:30:40:1").matrix.nnz == edges
+    rows, columns = roads.nonzero()
+    assert set(abs(rows - columns)) == {1, 40}
+    with pytest.raises(ValueError, match=r"^roads:3:4: must be roads:ROWS:COLUMNS:SHARE, as in "):
+        operand("roads:3:4")
+    with pytest.raises(OperandError):
+        operand("rmat:0:0")
+
+
+def test_records_are_kept_and_not_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "--fill",
+        "1",
+        "--seeds",
+        "1",
+        "--only-target",
+        "--json",
+        str(tmp_path / "records.jsonl"),
+        "rmat:8:4:seed=1",
+    ]
+    assert tailors.main(words) == 0
+    first = (tmp_path / "records.jsonl").read_bytes()
+    shown = capsys.readouterr().out
+    assert tailors.main(words) == 0
+    assert (tmp_path / "records.jsonl").read_bytes() == first
+    assert capsys.readouterr().out == shown
+    assert "| rmat-8-4-seed1 (generated) |" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--fill", "-1"], "--fill must be at least 0 and --seeds at least 1"),
+        (["--pe-bytes", "4"], "--pe-bytes must be at least 8, not 4"),
+    ],
+)
+def test_bad_options_are_named(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        tailors.main(words)
+    assert capsys.readouterr().err.endswith(f"error: {complaint}\n")
+
+
+def test_an_operand_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tailors.main(["rmat:nothing"]) == 1
+    assert capsys.readouterr().err.startswith("rmat:nothing: ")
