@@ -1,9 +1,9 @@
 """HYTE against Tailors, DRT and HARP: speedups, distance to the best static scheme, sweeps, dataflows. Paper: HYTE, section 8.
 
-    python benchmarks/hyte.py [--budget 8] [--only SECTION]... [--json FILE] [--write docs/papers.md] [OPERAND]...
+    python -m benchmarks.hyte [--budget 8] [--only SECTION]... [--json FILE] [--write docs/papers.md] [OPERAND]...
 
 C = A x A on ``server``: 32 elements, 4 MiB, 68 GB/s, gustavson, records of 32 + 32 bits. Operands: also
-``stencil:NxM``, ``box:NxMxL`` (:mod:`benchmarks.stencils`). Sections: ``policies`` (figures 6 and 7), ``energy`` (9), ``steps``
+``stencil:NxM``, ``box:NxMxL`` (:mod:`benchmarks.stand_ins`). Sections: ``policies`` (figures 6 and 7), ``energy`` (9), ``steps``
 (8), ``chips`` (10), ``buffers`` (11), ``outer`` and ``inner`` (13), ``samples`` (14), ``sizes``, ``shapes`` and ``orders`` (1).
 Records stay in the JSON file, one a line; what is there is not run again.
 
@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.stencils import operand as load
+from benchmarks.stand_ins import operand as load
 from benchmarks.table_markers import stamp, write_table
 from gen.design import Design, load_design
 from sw.cost.candidates.grids import ranked, tiling_space
@@ -438,7 +438,7 @@ def main() -> int:
             text = table(section, rows[section])
             print(f"{section}\n\n{text}\n")
             if options.write is not None:
-                command = f"python benchmarks/hyte.py --only {section}"
+                command = f"python -m benchmarks.hyte --only {section}"
                 write_table(options.write, f"HYTE, {section}", [*text.split("\n"), "", stamp(command)])
     return int(failed)
 

@@ -1,6 +1,6 @@
 """How much dynamic tuning wins back when the schedule was wrong: the table of docs/papers.md, by the model tier.
 
-    python benchmarks/tuning.py [--config edge] [--order jki] [--json FILE] [--write docs/papers.md] OPERAND...
+    python -m benchmarks.tuning [--config edge] [--order jki] [--json FILE] [--write docs/papers.md] OPERAND...
 
 For each operand the best static shape of the order is searched. It is then made wrong by 2 and 4, longer and shorter, in
 each dimension; each shape runs with tuning off, and on by each of three rules. ``hit rate`` is the hardware's. ``text`` is
@@ -176,7 +176,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     wrong = [r for r in rows if r["factors"] != (1, 1)]
     lines.append(line("**wrong ones**", [r for r in wrong if r in large]))
     for operand in dict.fromkeys(r["operand"] for r in wrong):
-        lines.append(line(Path(operand).stem, [r for r in wrong if r["operand"] == operand]))
+        lines.append(line(Path(operand).name.removesuffix(".npz"), [r for r in wrong if r["operand"] == operand]))
     return "\n".join(lines)
 
 
@@ -199,7 +199,7 @@ def main() -> None:
             rows += found
         print(f"\nOrder `{order}`, `{arguments.config}`:\n\n{table(rows)}")
         if arguments.write is not None:
-            command = f"python benchmarks/tuning.py --config {arguments.config} --order {order}"
+            command = f"python -m benchmarks.tuning --config {arguments.config} --order {order}"
             write_table(arguments.write, f"HYTE, tuning, {order}", [*table(rows).split("\n"), "", stamp(command)])
         everything += rows
     if arguments.json is not None:

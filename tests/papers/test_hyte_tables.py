@@ -6,7 +6,7 @@ import pytest
 
 import benchmarks.hyte as hyte
 from benchmarks import tuning
-from benchmarks.stencils import operand
+from benchmarks.stand_ins import operand
 from benchmarks.table_markers import cells, table
 from gen.design import load_design
 
