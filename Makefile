@@ -82,7 +82,7 @@ bench-sim: setup bench-note ## speed, build time and memory of the compiled simu
 bench-tiling: setup ## every tiling policy in the model tier, ExTensor's variants, HYTE's comparison, OPERANDS="..."
 	@$(BIN)/python benchmarks/tilings.py $(OPERANDS)
 	@$(BIN)/python -m benchmarks.tailors $(OPERANDS)
-	@$(BIN)/python benchmarks/hyte.py $(OPERANDS)
+	@$(BIN)/python -m benchmarks.hyte $(OPERANDS)
 
 bench-kernels: setup ## F^T x F, F x D and F^T x S under every tiling, in the model tier
 	@$(BIN)/python benchmarks/kernels.py
