@@ -21,6 +21,17 @@ def test_a_generated_operand_that_fits_on_chip_neither_gains_nor_loses(name: str
     assert 0.9 <= tailors.RATIOS["OB / P"](row, "cycles") <= 1.1
 
 
+def test_what_the_page_says_of_both_assumptions_holds_for_a_generated_operand() -> None:
+    name, shares = "rmat:12:8:seed=1", (tailors.TARGET,)
+    base, every, fiber = (
+        tailors.record(name, 4, 1, shares=shares, changes=changes)
+        for changes in ({}, {"skips_empty": False}, {"slides": False})
+    )
+    assert tailors.RATIOS["OB / N"](every, "reads") > tailors.RATIOS["OB / N"](base, "reads")
+    assert tailors.average(fiber, "rate") > 2 * tailors.average(base, "rate")
+    assert tailors.RATIOS["OB / P"](fiber, "energy") < 1 < tailors.RATIOS["OB / P"](base, "energy")
+
+
 def test_an_operand_of_uneven_tiles_is_read_less_where_it_does_not_fit() -> None:
     row = tailors.record("rmat:12:8:seed=1", 4, 2, shares=(tailors.TARGET,))
     assert tailors.RATIOS["OB / P"](row, "reads") > 1.2
