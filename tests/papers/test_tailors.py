@@ -37,13 +37,17 @@ def test_an_operand_of_uneven_tiles_is_read_less_where_it_does_not_fit() -> None
     assert tailors.RATIOS["OB / P"](row, "reads") > 1.2
 
 
-@pytest.mark.parametrize("operand", CHEAP)
-def test_the_page_has_the_rows_of_today(operand: str) -> None:
-    row = tailors.record(operand, 4, 5, shares=(tailors.TARGET,))
+@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize(
+    ("setting", "fill", "seeds", "pe_bytes"),
+    [("--fill 4", 4, 5, None), ("--fill 0", 0, 1, None), ("--fill 4 --pe-bytes 32768", 4, 3, 32768)],
+)
+def test_the_page_has_the_rows_of_today(name: str, setting: str, fill: float, seeds: int, pe_bytes: int | None) -> None:
+    row = tailors.record(name, fill, seeds, shares=(tailors.TARGET,), pe_bytes=pe_bytes)
     text = PAGE.read_text(encoding="utf-8")
-    for line, name in ((tailors.speedups(row), ""), (tailors.reuse(row), ", reuse")):
+    for line, table in ((tailors.speedups(row), ""), (tailors.reuse(row), ", reuse")):
         first, *rest = (cell.strip() for cell in line.strip("|").split("|"))
-        assert cells(text, f"extensor --fill 4{name}")[first] == rest
+        assert cells(text, f"extensor {setting}{table}")[first] == rest
 
 
 def test_roads_are_a_grid_with_some_of_its_edges() -> None:
