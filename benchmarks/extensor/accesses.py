@@ -129,22 +129,25 @@ def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z
     groups = -(-parts[1].entries // machine.pe_entries) if machine.slides else np.ones(len(parts[1].k), np.int64)
     repeats = np.bincount(parts[1].k, groups, k).astype(np.int64)[parts[0].k] - copies
     again_a = int(pe_over[0] @ repeats)
-    again_b = 0 if machine.slides else _by_fiber(parts, pe_over, k)
+    restreamed_b = 0 if machine.slides else _by_fiber(parts, pe_over, k)
     reads_a = grid.passes_a * int(parts[0].entries @ visits_b[parts[0].k]) + again_a
-    reads_b = grid.passes_b * int(parts[1].entries @ visits_a[parts[1].k]) + again_b
+    reads_b = grid.passes_b * int(parts[1].entries @ visits_a[parts[1].k]) + restreamed_b
     held = z.updates if tiling.a[1] < operands.a.columns else 0  # partial elements wait in the global buffer
     return Accesses(
         dram={"A": dram_a, "B": dram_b, "Z": z.entries},
         streamed=streamed,
         global_reads=reads_a + reads_b + held,
         global_writes=dram_a + dram_b + held,
-        restreamed=again_a + again_b,
-        pe_writes=int(parts[0].entries @ copies) + again_a + again_b + int(parts[1].entries @ subtiles_a[parts[1].k]),
+        restreamed=again_a + restreamed_b,
+        pe_writes=int(parts[0].entries @ copies)
+        + again_a
+        + restreamed_b
+        + int(parts[1].entries @ subtiles_a[parts[1].k]),
         pe_reads=2 * macs,
         tiles={"global": sum(len(t.k) for t in tiles), "pe": sum(len(p.k) for p in parts)},
         overbooked={"global": _share(over), "pe": _share(pe_over)},
         bumped={"global": _part(over, tiles), "pe": _part(pe_over, parts)},
-        passed={"global": passed, "pe": int(parts[0].entries @ repeats) + again_b},
+        passed={"global": passed, "pe": int(parts[0].entries @ repeats) + restreamed_b},
     )
 
 
