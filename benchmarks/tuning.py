@@ -93,32 +93,24 @@ def right_shape(design: Design, order: str, matrix: Csr) -> tuple[int, int]:
         at = best
 
 
-def measured(design: Design, scheme: Scheme, matrix: Csr, rule: str) -> dict[str, int]:
+def measured(
+    design: Design, scheme: Scheme, matrix: Csr, rule: str, workload: Workload | None = None
+) -> dict[str, int]:
+    """Cycles, bytes and changes of shape; ``workload``: what the rule of the cost model asks about."""
     planned = plan(replace(scheme, tuning=rule != "off"), matrix, matrix, design)
     if rule in ("off", "hit rate"):
         result = run_model(design, planned)
     else:
-        result = run_with_rule(design, planned, text_rule if rule == "text" else by_cost(design, scheme, matrix))
+        assert workload is not None
+        result = run_with_rule(design, planned, text_rule if rule == "text" else ByCost(workload, design, scheme))
     assert result.dram_bytes is not None and result.cycles is not None
     moved = sum(sum(kinds.values()) for kinds in result.dram_bytes.values())
     return {"cycles": result.cycles, "bytes": moved, "changes": len(result.adjustments)}
 
 
-def by_cost(design: Design, scheme: Scheme, matrix: Csr) -> ByCost:
-    return ByCost(workload_of(matrix, design), design, scheme)
-
-
-WORKLOADS: dict[int, Workload] = {}
-
-
 def workload_of(matrix: Csr, design: Design) -> Workload:
-    """Statistics, found once for each matrix."""
-    if id(matrix) not in WORKLOADS:
-        pattern = Pattern(
-            matrix.rows, matrix.columns, matrix.pointers.astype("int64"), matrix.coordinates.astype("int64")
-        )
-        WORKLOADS[id(matrix)] = Workload(pattern, pattern, lanes=design.lanes)
-    return WORKLOADS[id(matrix)]
+    pattern = Pattern(matrix.rows, matrix.columns, matrix.pointers.astype("int64"), matrix.coordinates.astype("int64"))
+    return Workload(pattern, pattern, lanes=design.lanes)
 
 
 def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
@@ -127,6 +119,7 @@ def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
     side_j, side_k = right_shape(design, order, matrix)
     right = shaped(design, order, matrix.rows, side_j, side_k)
     base = measured(design, right, matrix, "off")
+    workload = workload_of(matrix, design)
     found = []
     for factor_k, factor_j in ((1, 1), *WRONG):
         wrong = replace(
@@ -140,7 +133,7 @@ def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
             continue
         if (wrong.T_j < side_j * factor_j) and factor_j > 1 or (wrong.T_k < side_k * factor_k) and factor_k > 1:
             continue  # the rank is no longer than that
-        runs = {rule: measured(design, wrong, matrix, rule) for rule in RULES}
+        runs = {rule: measured(design, wrong, matrix, rule, workload) for rule in RULES}
         row: dict[str, Any] = {"operand": operand, "order": order, "T_k": wrong.T_k, "T_j": wrong.T_j}
         row["factors"] = (factor_k, factor_j)
         row["large"] = matrix.nnz * ELEMENT_BYTES > right.buffer_bytes["B"]
