@@ -1,9 +1,11 @@
-"""How much dynamic tuning wins back when the schedule was wrong: the table of docs/tilings.md, by the model tier.
+"""How much dynamic tuning wins back when the schedule was wrong: the table of docs/papers.md, by the model tier.
 
-    python benchmarks/tuning.py [--config tiny] [--order jki] [--json FILE] OPERAND...
+    python -m benchmarks.tuning [--config edge] [--order jki] [--json FILE] [--write docs/papers.md] OPERAND...
 
 For each operand the best static shape of the order is searched. It is then made wrong by 2 and 4, longer and shorter, in
-each dimension; each shape runs with tuning off and on. The loss is the cycles above those of the right shape, off.
+each dimension; each shape runs with tuning off, and on by each of three rules. ``hit rate`` is the hardware's. ``text`` is
+HYTE's section 6.4 to the letter, ``cost model`` that of the simulator published with it: both are of the model alone
+(:mod:`sw.model.tuning_rules`). The loss is the cycles above those of the right shape, off.
 """
 
 import argparse
@@ -14,16 +16,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table_markers import stamp, write_table
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.model.machine import run_model
+from sw.model.tuning_rules import ByCost, run_with_rule, text_rule
 from sw.operands import load, to_csr
 from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 from sw.scheme.terms import BUFFERING, STREAMING
+from sw.stats.pattern import Pattern
+from sw.stats.workload import Workload
 
+RULES = ("off", "hit rate", "text", "cost model")
 OPERANDS = ("pyamg:airfoil", "pyamg:bar", "pyamg:knot", "pyamg:recirc_flow", "pyamg:unit_cube", "mycielskian:9")
 # Factors of T_k and T_j.
 WRONG = (
@@ -69,7 +77,7 @@ def right_shape(design: Design, order: str, matrix: Csr) -> tuple[int, int]:
             scheme = scheme.clip(matrix.rows, matrix.columns, matrix.rows)
             try:
                 scheme.validate(design, matrix.rows, matrix.columns, matrix.rows)
-                known[at] = measured(design, scheme, matrix, tuning=False)["cycles"]
+                known[at] = measured(design, scheme, matrix, "off")["cycles"]
             except SchemeError:
                 pass
         return known[at]
@@ -85,21 +93,35 @@ def right_shape(design: Design, order: str, matrix: Csr) -> tuple[int, int]:
         at = best
 
 
-def measured(design: Design, scheme: Scheme, matrix: Csr, tuning: bool) -> dict[str, int]:
-    result = run_model(design, plan(replace(scheme, tuning=tuning), matrix, matrix, design))
+def measured(
+    design: Design, scheme: Scheme, matrix: Csr, rule: str, workload: Workload | None = None
+) -> dict[str, int]:
+    """Cycles, bytes and changes of shape; ``workload``: what the rule of the cost model asks about."""
+    planned = plan(replace(scheme, tuning=rule != "off"), matrix, matrix, design)
+    if rule in ("off", "hit rate"):
+        result = run_model(design, planned)
+    else:
+        assert workload is not None
+        result = run_with_rule(design, planned, text_rule if rule == "text" else ByCost(workload, design, scheme))
     assert result.dram_bytes is not None and result.cycles is not None
     moved = sum(sum(kinds.values()) for kinds in result.dram_bytes.values())
     return {"cycles": result.cycles, "bytes": moved, "changes": len(result.adjustments)}
 
 
+def workload_of(matrix: Csr, design: Design) -> Workload:
+    pattern = Pattern(matrix.rows, matrix.columns, matrix.pointers.astype("int64"), matrix.coordinates.astype("int64"))
+    return Workload(pattern, pattern, lanes=design.lanes)
+
+
 def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
-    """One row a wrong schedule."""
+    """One row a schedule: the right one, then the wrong ones."""
     matrix = to_csr(load(operand), design.pe.value)
     side_j, side_k = right_shape(design, order, matrix)
     right = shaped(design, order, matrix.rows, side_j, side_k)
-    base = {flag: measured(design, right, matrix, flag) for flag in (False, True)}
-    found = [row(operand, order, right, (1, 1), base[False], base[False], base[True])]
-    for factor_k, factor_j in WRONG:
+    base = measured(design, right, matrix, "off")
+    workload = workload_of(matrix, design)
+    found = []
+    for factor_k, factor_j in ((1, 1), *WRONG):
         wrong = replace(
             right,
             T_j=min(matrix.columns, max(1, int(side_j * factor_j))),
@@ -111,56 +133,43 @@ def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
             continue
         if (wrong.T_j < side_j * factor_j) and factor_j > 1 or (wrong.T_k < side_k * factor_k) and factor_k > 1:
             continue  # the rank is no longer than that
-        off, on = (measured(design, wrong, matrix, flag) for flag in (False, True))
-        found.append(row(operand, order, wrong, (factor_k, factor_j), base[False], off, on))
+        runs = {rule: measured(design, wrong, matrix, rule, workload) for rule in RULES}
+        row: dict[str, Any] = {"operand": operand, "order": order, "T_k": wrong.T_k, "T_j": wrong.T_j}
+        row["factors"] = (factor_k, factor_j)
+        row["large"] = matrix.nnz * ELEMENT_BYTES > right.buffer_bytes["B"]
+        row["cycles"] = {rule: run["cycles"] / base["cycles"] for rule, run in runs.items()}
+        row["bytes"] = {rule: run["bytes"] / base["bytes"] for rule, run in runs.items()}
+        row["changes"] = {rule: run["changes"] for rule, run in runs.items()}
+        found.append(row)
     return found
 
 
-def row(
-    operand: str,
-    order: str,
-    scheme: Scheme,
-    factors: tuple[float, float],
-    right: dict[str, int],
-    off: dict[str, int],
-    on: dict[str, int],
-) -> dict[str, Any]:
-    return {
-        "operand": operand,
-        "order": order,
-        "T_k": scheme.T_k,
-        "T_j": scheme.T_j,
-        "factors": factors,
-        "off": off["cycles"] / right["cycles"],
-        "on": on["cycles"] / right["cycles"],
-        "bytes_off": off["bytes"] / right["bytes"],
-        "bytes_on": on["bytes"] / right["bytes"],
-        "changes": on["changes"],
-    }
-
-
 def table(rows: list[dict[str, Any]]) -> str:
-    """By kind of error: geometric means over operands, and the share of all lost cycles that is won back."""
-    lines = [
-        "| operands | T_k | T_j | cycles off | cycles on | bytes off | bytes on | won back | changes |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for factors in dict.fromkeys(r["factors"] for r in rows):
-        group = [r for r in rows if r["factors"] == factors]
+    """By kind of error, then by operand: geometric means of cycles and bytes by each rule, and mean changes of shape."""
+    tuned = RULES[1:]
+    names = ["T_k, T_j", "operands", *(f"cycles: {r}" if r == "off" else r for r in RULES)]
+    names += [f"bytes: {r}" if r == "off" else r for r in RULES]
+    names += [f"changes: {r}" if r == tuned[0] else r for r in tuned]
+    lines = [f"| {' | '.join(names)} |", "|" + " ---: |" * len(names)]
+
+    def line(title: str, group: list[dict[str, Any]]) -> str:
         means = [
-            math.exp(sum(math.log(r[key]) for r in group) / len(group))
-            for key in ("off", "on", "bytes_off", "bytes_on")
+            math.exp(sum(math.log(r[what][rule]) for r in group) / len(group))
+            for what in ("cycles", "bytes")
+            for rule in RULES
         ]
-        share = f"{(means[0] - means[1]) / (means[0] - 1):.0%}" if means[0] > 1.02 else ""
-        changes = sum(r["changes"] for r in group) / len(group)
-        cells = [
-            f"{len(group)}",
-            *(f"x {f:g}" for f in factors),
-            *(f"{mean:.2f}" for mean in means),
-            share,
-            f"{changes:.1f}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        changes = [sum(r["changes"][rule] for r in group) / len(group) for rule in tuned]
+        cells = [title, f"{len(group)}", *(f"{mean:.2f}" for mean in means), *(f"{c:.1f}" for c in changes)]
+        return f"| {' | '.join(cells)} |"
+
+    large = [r for r in rows if r["large"]] or rows  # small ones have nothing to lose
+    for factors in dict.fromkeys(r["factors"] for r in large):
+        group = [r for r in large if r["factors"] == factors]
+        lines.append(line(f"x {factors[0]:g}, x {factors[1]:g}", group))
+    wrong = [r for r in rows if r["factors"] != (1, 1)]
+    lines.append(line("**wrong ones**", [r for r in wrong if r in large]))
+    for operand in dict.fromkeys(r["operand"] for r in wrong):
+        lines.append(line(Path(operand).name.removesuffix(".npz"), [r for r in wrong if r["operand"] == operand]))
     return "\n".join(lines)
 
 
@@ -170,6 +179,7 @@ def main() -> None:
     parser.add_argument("operands", nargs="*", default=list(OPERANDS), metavar="OPERAND")
     parser.add_argument("--config", default="tiny")
     parser.add_argument("--order", action="append", help="repeatable; jki and kij without it")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers")
     parser.add_argument("--json", type=Path, help="also write every row to this file")
     arguments = parser.parse_args()
     design = load_design(arguments.config, ["pe.value=fp32"])
@@ -181,6 +191,9 @@ def main() -> None:
             print(f"{order} {operand}: T_k {found[0]['T_k']}, T_j {found[0]['T_j']}", file=sys.stderr)
             rows += found
         print(f"\nOrder `{order}`, `{arguments.config}`:\n\n{table(rows)}")
+        if arguments.write is not None:
+            command = f"python -m benchmarks.tuning --config {arguments.config} --order {order}"
+            write_table(arguments.write, f"HYTE, tuning, {order}", [*table(rows).split("\n"), "", stamp(command)])
         everything += rows
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(everything, indent=1), encoding="utf-8")

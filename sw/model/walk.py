@@ -1,18 +1,28 @@
 """The walk over tiles as the tiling controller does it: order, ragged edges, empty tiles, partial results, tuned shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.golden.partition import Partition
+from sw.golden.partition import Capacity, Partition
 from sw.golden.tuning import Counts, decide, legal_candidates
 from sw.timing.hardware import ENTRY_BYTES
 
 from .occupied import Occupied
 
-__all__ = ["Tile", "TileWalk", "Tuning"]
+__all__ = ["Rule", "Tile", "TileWalk", "Tuning", "hardware_rule"]
+
+# From the counts, the capacities by the change of T_k, the legal changes and the sides (T_k, T_j) to a change of both.
+Rule = Callable[[Counts, Mapping[int, Capacity], Container[tuple[int, int]], tuple[int, int]], tuple[int, int]]
+
+
+def hardware_rule(
+    counts: Counts, capacities: Mapping[int, Capacity], legal: Container[tuple[int, int]], sides: tuple[int, int]
+) -> tuple[int, int]:
+    """What the tuning unit decides."""
+    return decide(counts, capacities, legal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +55,12 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """What dynamic tuning needs: the smallest sides along j and k, and B's partition."""
+    """What dynamic tuning needs: the smallest sides along j and k, B's partition; another rule than the hardware's."""
 
     grain_j: int
     grain_k: int
     partition: Partition
+    rule: Rule = hardware_rule
 
 
 class TileWalk:
@@ -128,7 +139,7 @@ class TileWalk:
         legal = legal_candidates(
             self.order, not spans[0], spans[1], spans[2], sides, grains, extents, tuning.partition.most_rows
         )
-        self._wanted[2], self._wanted[1] = decide(counts, capacities, legal)
+        self._wanted[2], self._wanted[1] = tuning.rule(counts, capacities, legal, (shape[2], shape[1]))
 
     def _at_end(self) -> list[bool]:
         return [b + t >= n for b, t, n in zip(self._begin, self.shape, self.extent, strict=True)]

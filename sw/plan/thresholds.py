@@ -15,6 +15,10 @@ __all__ = [
     "BYTES_A_ROW",
     "COUNTS_A_MAC",
     "DRT_SIDE",
+    "EVEN_GROWTH",
+    "EVEN_OVERFLOW",
+    "EVEN_SAFE",
+    "EVEN_SHARES",
     "EVERY_COUNT",
     "EVERY_SIDE",
     "FEWEST_ROWS",
@@ -97,6 +101,13 @@ HARP_ROWS = 32
 # Shares of the buffer for A, B and C (HYTE, table 2). Tailors leaves its shares open: those of ExTensor with DRT, whose
 # machine it also is.
 SHARES = {"drt": (0.05, 0.45, 0.5), "harp": (0.045, 0.91, 0.045), "tailors": (0.05, 0.45, 0.5)}
+
+# Of the simulator published with HYTE: a safe tile takes this share of the buffer, the first larger one is larger by this, so
+# many of the tiles may overflow; shares of B and of C, the rest is A's.
+EVEN_SAFE = 0.33
+EVEN_GROWTH = 1 / 16
+EVEN_OVERFLOW = 0.1
+EVEN_SHARES = {"even_columns": (0.5, 0.05), "even_squares": (0.4, 0.05), "even_rows": (0.9, 0.05)}
 
 # Rows of B on chip ----------------------------------------------------------------------------------------------------
 # What an order of A's rows takes to be B's share of the buffer: what lists leave to its nonzeros. Chosen.

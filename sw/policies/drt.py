@@ -21,7 +21,7 @@ from sw.scheme.shares import partition_of, shared_buffer
 from sw.stats.occupancy import TileList
 from sw.stats.workload import Workload
 
-__all__ = ["drt"]
+__all__ = ["by_both", "drt", "grow"]
 
 
 def drt(
@@ -48,8 +48,8 @@ def drt(
     side = min(micro or _micro_side(min(capacity_a, capacity_b)), partition.most_rows)
     of_a, of_b = _grid(workload.tiles("A", side, side)), _grid(workload.tiles("B", side, side))
     extent = (of_a.shape[0], of_b.shape[1], of_a.shape[1])
-    boxes: NDArray[np.int64] = _grow(
-        *_by_both(of_a), *_by_both(of_b), side, (capacity_a, capacity_b, partition.most_rows), extent
+    boxes: NDArray[np.int64] = grow(
+        *by_both(of_a), *by_both(of_b), side, (capacity_a, capacity_b, partition.most_rows), extent
     )
     limits = np.array([workload.I, workload.I, workload.J, workload.J, workload.K, workload.K])
     tiles = np.minimum(boxes * side, limits).tolist()
@@ -72,7 +72,7 @@ def _grid(tiles: TileList) -> sp.csr_array:
     return grid
 
 
-def _by_both(grid: sp.csr_array) -> tuple[Any, ...]:
+def by_both(grid: sp.csr_array) -> tuple[Any, ...]:
     """Pointers, coordinates and occupancies before each micro-tile, row by row and column by column."""
     found: list[Any] = []
     for matrix in (grid, grid.tocsc()):
@@ -93,7 +93,7 @@ def _between(
 
 
 @njit(cache=True)
-def _grow(
+def grow(
     a_row: NDArray[Any],
     a_row_at: NDArray[Any],
     a_row_sum: NDArray[Any],

@@ -11,7 +11,7 @@ from sw.cost.protocol import Machine
 from sw.plan.thresholds import KEPT_ALTERNATIVES
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import HARDWARE_BUFFERED, TENSORS
+from sw.scheme.terms import TENSORS
 from sw.stats.workload import STATISTICS, Workload
 
 __all__ = ["hyte"]
@@ -26,7 +26,7 @@ def hyte(
     statistics: str = "sketch",
     fraction: float | None = None,
     sketch_size: int | None = None,
-    buffered: tuple[str, ...] = HARDWARE_BUFFERED,
+    buffered: tuple[str, ...] = TENSORS,
     tile_i: bool = False,
     **options: Any,
 ) -> Scheme:

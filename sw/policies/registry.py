@@ -32,10 +32,15 @@ DATAFLOWS_OF = {
     "harp": _ALL,
     "hyte": _ALL,
     "d2t2": (GUSTAVSON,),
+    "even_columns": (GUSTAVSON,),
+    "even_squares": (GUSTAVSON,),
+    "even_rows": (GUSTAVSON,),
     "optimal": _ALL,
     "auto": (*_ALL, WEIGHT_STATIONARY),
 }
 POLICIES = tuple(DATAFLOWS_OF)
+# Modules that have another name than their policies of Gustavson's dataflow.
+_MODULES = dict.fromkeys(("even_columns", "even_squares", "even_rows"), "even")
 # Parameters of policies that are no options: the model tier, conversions, what the other policies choose.
 HANDED_IN = ("judge", "passes", "others")
 
@@ -52,8 +57,8 @@ def policy_names() -> tuple[str, ...]:
 def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     """The policy called ``name`` for an intra-tile dataflow.
 
-    Gustavson's lives in the module of its name, those of weight-stationary PEs and those of the other dataflows in one each,
-    which is imported only now; those of a user's own tile for Gustavson's alone.
+    Gustavson's lives in the module of its name (the even ones in one), those of weight-stationary PEs and those of the other
+    dataflows in one each, which is imported only now; those of a user's own tile for Gustavson's alone.
     """
     names = policy_names()
     if name not in names:
@@ -66,7 +71,7 @@ def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     if name not in POLICIES:
         own: Policy = table("POLICIES")[name]
         return own
-    module = {GUSTAVSON: name, WEIGHT_STATIONARY: "stationary"}.get(dataflow, "dataflows")
+    module = {GUSTAVSON: _MODULES.get(name, name), WEIGHT_STATIONARY: "stationary"}.get(dataflow, "dataflows")
     found: Policy = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return found
 

@@ -5,7 +5,6 @@ __all__ = [
     "CARRIED",
     "EXPLICIT_ORDER",
     "GUSTAVSON",
-    "HARDWARE_BUFFERED",
     "INNER",
     "JOINED",
     "LISTS",
@@ -41,8 +40,6 @@ LISTS = (LOAD_LIST, LOAD_REUSE)
 # Read, not written: tiles said which range of k they span.
 LOAD_WINDOW = "window"
 GUSTAVSON, OUTER, INNER, WEIGHT_STATIONARY = "gustavson", "outer", "inner", "weight_stationary"
-# Tensors whose tiles policies keep on chip unless told otherwise.
-HARDWARE_BUFFERED = ("A", "B")
 # Modes where B's rows are gathered, or tiles are explicit; the order of explicit tiles.
 ONLY_B = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
 EXPLICIT_ORDER = "jki"

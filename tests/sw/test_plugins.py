@@ -126,7 +126,7 @@ FUNCTION = "def f(A, B, design, *, seed=0):\n    return {1}\nPOLICIES = {{'{0}':
         ("POLICIES = {'a,b': print}", "--plugin mine.py: POLICIES: 'a,b': must be a name without spaces, commas, colons, +, * "
          "and brackets"),
         (FUNCTION.format("hyte", 0), "--plugin mine.py: POLICIES['hyte']: must be another name than those of uniform, prescient, "
-         "swiftiles, drt, harp, hyte, d2t2, optimal, auto"),
+         "swiftiles, drt, harp, hyte, d2t2, even_columns, even_squares, even_rows, optimal, auto"),
         (FUNCTION.format("x", "None"), "policy x: must return a Scheme, not NoneType"),
         (FUNCTION.format("x", "A.shape[5]"), "{folder}/mine.py:2: IndexError: tuple index out of range"),
     ],

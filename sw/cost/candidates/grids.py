@@ -26,7 +26,7 @@ from sw.plan.thresholds import (
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import Shares, default_partition, partition_of
-from sw.scheme.terms import BUFFERING, HARDWARE_BUFFERED, ONLY_B, STREAMING, TENSORS
+from sw.scheme.terms import BUFFERING, ONLY_B, STREAMING, TENSORS
 from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import Workload
 from sw.timing.constants import FILL_LEAF_CYCLES, MERGE_CYCLES, ROUND_TRIPS, ROUND_TRIPS_OF_A, VISIT_CYCLES
@@ -90,7 +90,7 @@ class _Candidate:
 
 
 def tiling_space(
-    workload: Workload, design: Machine, buffered: tuple[str, ...] = HARDWARE_BUFFERED, tile_i: bool = False
+    workload: Workload, design: Machine, buffered: tuple[str, ...] = TENSORS, tile_i: bool = False
 ) -> list[Scheme]:
     """Every legal scheme with tile sides that are powers of two or whole: 3 inner loops plus no inter-tile reuse."""
     return [candidate.scheme() for candidate in _space(workload, design, buffered, tile_i)]
@@ -102,11 +102,10 @@ def small_space(workload: Workload, design: Machine, most: int) -> list[Scheme]:
     Sides of a rank of up to ``EVERY_SIDE`` are all that there are, of one of up to ``EVERY_COUNT`` one for each count of tiles.
     Where a rank is larger its sides are powers of two or whole, and k and one other rank at most are cut.
     """
-    kept = (*HARDWARE_BUFFERED, "C")
     if max(workload.I, workload.J, workload.K) > EVERY_COUNT:
-        found = _space(workload, design, kept, tile_i=True)
+        found = _space(workload, design, TENSORS, tile_i=True)
     else:
-        splits = _splits(design, kept)
+        splits = _splits(design, TENSORS)
         found = [_streaming(workload, design)]
         sides = (_every_side(size) for size in (workload.I, workload.J, workload.K))
         for T_i, T_j, T_k in product(*sides):
@@ -309,7 +308,7 @@ def ranked(
     workload: Workload,
     design: Machine,
     *,
-    buffered: tuple[str, ...] = HARDWARE_BUFFERED,
+    buffered: tuple[str, ...] = TENSORS,
     tile_i: bool = False,
     at_most: float = float("inf"),
 ) -> list[tuple[Scheme, Prediction]]:

@@ -10,7 +10,7 @@ from sw.cost.predict import predict
 from sw.model.judge import judge
 from sw.policies import auto as module
 from sw.policies.registry import schedule
-from sw.scheme.terms import HARDWARE_BUFFERED
+from sw.scheme.terms import TENSORS
 from sw.stats.workload import Workload
 from tests.sw.stats.matrices import banded, canonical, mesh, noise, power_law
 
@@ -40,7 +40,7 @@ def test_bounds_never_exceed_what_they_bound(name: str, close: bool, design, mon
     """But for the filling of merges, which the prediction leaves out."""
     monkeypatch.setattr(grids, "FILL_LEAF_CYCLES", 0.0)
     workload = Workload(*pair(name), lanes=design.lanes, statistics="exact")
-    space = grids._space(workload, design, HARDWARE_BUFFERED, True)
+    space = grids._space(workload, design, TENSORS, True)
     bound = grids._Bound(workload, design, close=close)
     limits = bound.all(space)
     for candidate, limit in zip(space, limits, strict=True):

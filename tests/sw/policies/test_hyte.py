@@ -89,13 +89,17 @@ def test_cutting_i_pays_along_a_diagonal():
     cut.validate(TINY, 3000, 3000, 3000)
 
 
-def test_tiles_of_c_are_kept_only_on_request():
-    A = banded(600, 8)
-    modes = [a["mode"] for a in hyte(A, A, TINY).alternatives]
-    assert all(mode["C"] == STREAMING for mode in modes)
-    free = hyte(A, A, replace(TINY, bytes=64 << 10), buffered=("A", "B", "C"))
-    free.validate(replace(TINY, bytes=64 << 10), 600, 600, 600)
-    assert free.cycles <= hyte(A, A, replace(TINY, bytes=64 << 10)).cycles
+def test_tiles_of_c_are_kept_where_k_is_cut_and_innermost():
+    """Section 5.2: the tensor that the innermost rank does not touch may keep its tile, C where that is k."""
+    A, large = banded(600, 8), replace(TINY, bytes=64 << 10)
+    workload = Workload(A, A, lanes=TINY.lanes)
+    kept = [s for s in tiling_space(workload, large) if s.buffers("C")]
+    assert kept and all(s.order[2] == "k" and s.T_k < workload.K and not s.buffers("A") for s in kept)
+    for scheme in kept:
+        scheme.validate(large, 600, 600, 600)
+    without = tiling_space(workload, large, buffered=("A", "B"))
+    assert without == [s for s in tiling_space(workload, large) if not s.buffers("C")]
+    assert hyte(A, A, large).cycles <= hyte(A, A, large, buffered=("A", "B")).cycles
 
 
 def test_tiles_of_a_are_kept_where_j_is_cut_and_innermost():
@@ -108,7 +112,7 @@ def test_tiles_of_a_are_kept_where_j_is_cut_and_innermost():
     for scheme in kept:
         scheme.validate(TINY, workload.I, workload.J, workload.K)
     assert {s.buffer_bytes["A"] for s in kept} == {TINY.bytes // 2}  # a quarter is less than 300 rows' metadata
-    assert [s for s in schemes if not s.buffers("A")] == tiling_space(workload, TINY, buffered=("B",))
+    assert [s for s in schemes if not s.buffers("A")] == tiling_space(workload, TINY, buffered=("B", "C"))
 
 
 def test_a_is_kept_where_b_is_wide():
