@@ -8,6 +8,8 @@ TARGET ?= generic
 # What runs the smoke bench: icarus or verilator.
 SIMULATOR ?= icarus
 OPERANDS ?=
+# What `make papers` takes without OPERANDS.
+GENERATED := rmat:12:8:seed=1 banded:4000:10:density=0.5:seed=1
 TESTS ?= tests
 MINUTES ?= 10
 MUTANTS ?= 200
@@ -20,7 +22,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -110,6 +112,12 @@ bench-scaling: setup ## seconds of policies and model from 10^5 to 10^8 nonzeros
 
 bench-analysis: setup ## microseconds of an evaluation by the analysis: many mappings at once, and single ones
 	@$(BIN)/python -m benchmarks.analysis
+
+papers: setup ## figures of the five papers beside the papers' numbers; OPERANDS="FILE..." to make those of matrices on them
+	@for name in swiftiles tailors d2t2 hyte; do $(BIN)/python -m benchmarks.$$name $(or $(OPERANDS),$(GENERATED)) || exit 1; done
+	@for part in table3 figure10c figure12 figure13 figure14; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
+	@$(BIN)/python -m benchmarks.papers_sparseloop --plots build/papers-sparseloop
+	@$(BIN)/python -m benchmarks.paper_figures
 
 papers-sparseloop: setup ## figures of Sparseloop beside the analysis of shipped designs; PART of them
 	@$(BIN)/python -m benchmarks.papers_sparseloop $(PART) --plots build/papers-sparseloop

@@ -40,8 +40,8 @@ def operand(name: str) -> Operand:
     crossing = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     begins = np.concatenate((crossing[:, :-1].ravel(), crossing[:-1].ravel()))
     ends = np.concatenate((crossing[:, 1:].ravel(), crossing[1:].ravel()))
-    there = np.random.default_rng(0).random(len(begins)) < float(match[3])
-    begins, ends = begins[there], ends[there]
+    drawn = np.random.default_rng(0).random(len(begins)) < float(match[3])
+    begins, ends = begins[drawn], ends[drawn]
     size = rows * columns
     both = (np.concatenate((begins, ends)), np.concatenate((ends, begins)))
     found = from_array(sp.csr_array((np.ones(2 * len(begins)), both), shape=(size, size)), name)

@@ -1,6 +1,7 @@
 """ExTensor with conservative, prescient and overbooked tiles: speedup, energy, streaming. Paper: Tailors, figures 7 to 10.
 
-    python -m benchmarks.tailors [--k-first] [--fill 4] [--pe-bytes N] [--seeds 5] [--json FILE] [--docs PAGE] [OPERAND]...
+    python -m benchmarks.tailors [--k-first] [--fill 4] [--pe-bytes N] [--all-tiles] [--by-fiber] [--seeds 5]
+        [--only-target] [--json FILE] [--docs PAGE] [OPERAND]...
 
 Z = A x A^T. With ``--fill F`` all buffers shrink or grow together until either half of the global buffer holds an F-th of the
 operand's nonzeros, as 15 MiB do for the paper's larger operands (roadNet-CA: 2.9, pwtk: 5.9); ``--fill 0`` leaves the paper's
@@ -70,12 +71,16 @@ def record(
     k_first: bool = False,
     shares: Sequence[float] = SHARES,
     pe_bytes: int | None = None,
+    changes: dict[str, bool] | None = None,
 ) -> dict[str, Any]:
-    """All variants of one operand; OB at each of the shares, of which TARGET must be one. Raises OperandError."""
+    """All variants of one operand; OB at each of the shares, of which TARGET must be one; ``changes`` are of ExTensor's fields.
+
+    Raises OperandError.
+    """
     known = operand(name)
     a = Pattern.of(known.matrix)
     operands = Operands.of(a, Pattern.of(known.transposed().matrix))
-    machine = machine_for(a.nnz, fill, pe_bytes)
+    machine = replace(machine_for(a.nnz, fill, pe_bytes), **(changes or {}))
     found: dict[str, Any] = {
         "operand": known.name,
         "generated": is_generated(name),
@@ -206,6 +211,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--fill", type=float, default=4.0, help="nonzeros over what half of the global buffer holds")
     parser.add_argument("--k-first", action="store_true", help="tiles grow along k first, not as squares")
     parser.add_argument("--pe-bytes", type=int, help="an element's buffer of an operand, before it is scaled")
+    parser.add_argument("--all-tiles", action="store_true", help="pairs of tiles that meet nothing are loaded as well")
+    parser.add_argument("--by-fiber", action="store_true", help="what B's subtiles bump streams for each fiber of A's")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only-target", action="store_true", help="no sweep over y")
     parser.add_argument("--json", type=Path, help="records, one a line; those that it has are not made again")
@@ -232,13 +239,21 @@ def main(words: Sequence[str] | None = None) -> int:
     shares = (TARGET,) if options.only_target else SHARES
     setting = f"--fill {options.fill:g}" + " --k-first" * options.k_first
     setting += f" --pe-bytes {options.pe_bytes}" if options.pe_bytes else ""
+    changes = {"skips_empty": not options.all_tiles, "slides": not options.by_fiber}
+    setting += " --all-tiles" * options.all_tiles + " --by-fiber" * options.by_fiber
     rows, failed, known = [], False, kept(options.json)
     for name in options.operands:
         asked = f"{name} {setting} --seeds {options.seeds}" + " --only-target" * options.only_target
         if asked not in known:
             try:
                 known[asked] = record(
-                    name, options.fill, options.seeds, k_first=options.k_first, shares=shares, pe_bytes=options.pe_bytes
+                    name,
+                    options.fill,
+                    options.seeds,
+                    k_first=options.k_first,
+                    shares=shares,
+                    pe_bytes=options.pe_bytes,
+                    changes=changes,
                 )
             except (OperandError, ValueError) as problem:
                 print(f"{name}: {problem}", file=sys.stderr)

@@ -117,30 +117,37 @@ def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z
     pe_over = [_bumped(p.entries, machine.pe_entries, machine.pe_resident) for p in parts]
     grid = Grid.of(machine, tiling)
     dram_a, dram_b, streamed, passed = _memory(tiles, grid, over)
+    if not machine.skips_empty:
+        dram_a, dram_b = (n + more for n, more in zip((dram_a, dram_b), _unmet(tiles), strict=True))
     k = parts[0].k_steps
     subtiles_a, subtiles_b = (np.bincount(p.k, minlength=k) for p in parts)
     visits_a, visits_b = (_distinct(p, k) for p in parts)  # tiles of A and of B that they lie in
     copies = subtiles_b[parts[0].k]  # elements that a subtile of A is written to, over all visits
     if parts[0].steps == 1:
         copies = _staying(parts[1], k, grid.columns)[parts[0].k]
-    groups = -(-parts[1].entries // machine.pe_entries)  # that a subtile of B passes in
+    # Buffers' worths that a subtile of B passes in, and passes over A's subtile but the loading ones, over all its elements.
+    groups = -(-parts[1].entries // machine.pe_entries) if machine.slides else np.ones(len(parts[1].k), np.int64)
     repeats = np.bincount(parts[1].k, groups, k).astype(np.int64)[parts[0].k] - copies
     again_a = int(pe_over[0] @ repeats)
+    restreamed_b = 0 if machine.slides else _by_fiber(parts, pe_over, k)
     reads_a = grid.passes_a * int(parts[0].entries @ visits_b[parts[0].k]) + again_a
-    reads_b = grid.passes_b * int(parts[1].entries @ visits_a[parts[1].k])
+    reads_b = grid.passes_b * int(parts[1].entries @ visits_a[parts[1].k]) + restreamed_b
     held = z.updates if tiling.a[1] < operands.a.columns else 0  # partial elements wait in the global buffer
     return Accesses(
         dram={"A": dram_a, "B": dram_b, "Z": z.entries},
         streamed=streamed,
         global_reads=reads_a + reads_b + held,
         global_writes=dram_a + dram_b + held,
-        restreamed=again_a,
-        pe_writes=int(parts[0].entries @ copies) + again_a + int(parts[1].entries @ subtiles_a[parts[1].k]),
+        restreamed=again_a + restreamed_b,
+        pe_writes=int(parts[0].entries @ copies)
+        + again_a
+        + restreamed_b
+        + int(parts[1].entries @ subtiles_a[parts[1].k]),
         pe_reads=2 * macs,
         tiles={"global": sum(len(t.k) for t in tiles), "pe": sum(len(p.k) for p in parts)},
         overbooked={"global": _share(over), "pe": _share(pe_over)},
         bumped={"global": _part(over, tiles), "pe": _part(pe_over, parts)},
-        passed={"global": passed, "pe": int(parts[0].entries @ repeats)},
+        passed={"global": passed, "pe": int(parts[0].entries @ repeats) + restreamed_b},
     )
 
 
@@ -165,6 +172,24 @@ def _memory(tiles: tuple[TileSet, TileSet], grid: Grid, over: list[Index]) -> tu
     streamed = [int(o @ n) for o, n in zip(over, later, strict=True)]
     read_a, read_b = (int(t.entries @ n) + s for t, n, s in zip(tiles, loads, streamed, strict=True))
     return read_a, read_b, sum(streamed), sum(int(t.entries @ n) for t, n in zip(tiles, later, strict=True))
+
+
+def _unmet(tiles: tuple[TileSet, TileSet]) -> list[int]:
+    """Entries of A and of B that are read for visits in which they meet nothing. Where k is whole, A is read once anyway."""
+    k = tiles[0].k_steps
+    more = []
+    for own, other in (tiles, tiles[::-1]):
+        visits = np.bincount(other.k, minlength=k)[own.k]
+        count = other.all_tiles // k
+        once = k == 1 and own is tiles[0]
+        more.append(int(own.entries @ (np.maximum(0, 1 - visits) if once else count - visits)))
+    return more
+
+
+def _by_fiber(parts: tuple[TileSet, TileSet], over: list[Index], k: int) -> int:
+    """What subtiles of B stream for each fiber but the first of those of A, where both overbook."""
+    fibers = np.bincount(parts[0].k, np.where(over[0] > 0, parts[0].fibers - 1, 0), k).astype(np.int64)
+    return int(over[1] @ fibers[parts[1].k])
 
 
 def _distinct(parts: TileSet, k: int) -> Index:

@@ -27,6 +27,9 @@ class ExTensor:
     global_fifo_bytes: FIFO-managed region of either half; covers 100 ns of memory latency at full rate, rounded up.
     pe_fifo_bytes: the same in an element's buffer; covers 32 cycles to the global buffer at an entry a cycle.
     tailors: whether bumped data stream while the rest stays; without, a tile that does not fit is streamed whole.
+    skips_empty: whether pairs of tiles that meet nothing are left in memory.
+    slides: whether a subtile of B slides through its element; without, where both subtiles overbook, what B's bumps streams for
+        each fiber of A's.
     """
 
     pes: int = 128
@@ -36,6 +39,8 @@ class ExTensor:
     global_fifo_bytes: int = 8 << 10
     pe_fifo_bytes: int = 256
     tailors: bool = True
+    skips_empty: bool = True
+    slides: bool = True
 
     def __post_init__(self) -> None:
         for name in ("pes", "global_bytes", "pe_bytes", "dram_bytes_per_cycle"):

@@ -35,12 +35,12 @@ def means(rows: Sequence[Row]) -> list[Row]:
     machines = list(dict.fromkeys(tuple(row[name] for name in MACHINE) for row in good))
     by = {(tuple(row[name] for name in MACHINE), row["a"], row["b"]): row for row in good}
     pairs = list(dict.fromkeys((row["a"], row["b"]) for row in good))
-    common = [pair for pair in pairs if all((machine, *pair) in by for machine in machines)]
+    common = [pair for pair in pairs if all((names, *pair) in by for names in machines)]
     found = []
-    for machine in machines if common else []:
-        mine = [by[(machine, *pair)] for pair in common]
+    for names in machines if common else []:
+        mine = [by[(names, *pair)] for pair in common]
         found.append(
-            dict(zip(MACHINE, machine, strict=True))
+            dict(zip(MACHINE, names, strict=True))
             | {"pairs": len(common), "area_proxy": mine[0]["area_proxy"]}
             | {
                 name: _mean(row[name] for row in mine)

@@ -20,6 +20,7 @@ NOISE = Pattern.of(sp.csr_array(sp.random_array((900, 1600), density=0.02, rng=n
         ("--tiles 400", "rmat:14:16:seed=1"),
         ("--tiles 400", "banded:20000:40:density=0.5:seed=1"),
         ("--nonzeros 8192", "banded:20000:40:density=0.5:seed=1"),
+        ("--nonzeros 8192", "rmat:16:8:seed=1"),
     ],
 )
 def test_the_page_has_the_rows_of_today(size: str, operand: str) -> None:
