@@ -218,6 +218,7 @@ class Accelerator(Block):
         for r, rank in enumerate("ijk"):
             m.d.comb += [scheme.extent[r].eq(settings[f"shape_{rank}"]), scheme.tile[r].eq(settings[f"tile_{rank}"])]
         m.d.comb += scheme.order.eq(settings.order)
+        m.d.comb += [scheme.joined.eq(settings.modes.joined), scheme.part_words.eq(settings.part_words)]
         m.d.comb += [scheme.gathered.eq(settings.modes.windows), scheme.by_list.eq(settings.modes.listed)]
         m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), tune.enable.eq(settings.tuning.enable)]
         m.d.comb += [tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]

@@ -17,6 +17,7 @@ __all__ = [
     "ENTRY_WIDTH",
     "LINE_WIDTH",
     "LONG_LEAVES",
+    "MOST_PARTS",
     "POSITION_WIDTH",
     "VALUE_WIDTH",
     "Element",
@@ -54,6 +55,8 @@ BEATS_WIDTH = 24
 # Of lines and of entries of metadata in B's partition, as the table of windows tells them.
 LINE_WIDTH = 16
 ENTRY_WIDTH = 24
+# Partial fibers of a row that the last k step joins: k has at most one tile more.
+MOST_PARTS = 32
 # The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
 LONG_LEAVES = 4
 
@@ -181,8 +184,11 @@ def segment(lanes: int) -> data.StructLayout:
 
 
 def partial_fiber() -> data.StructLayout:
-    """A fiber of C that comes back: in memory ``position`` counts elements from its region's begin, else from SRAM line 0."""
-    return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH})
+    """A fiber of C that comes back: in memory ``position`` counts elements from its region's begin, else from SRAM line 0.
+
+    ``more``: its row has another one.
+    """
+    return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH, "more": 1})
 
 
 def scratch_fiber(scratch_slots: int) -> data.StructLayout:
@@ -270,7 +276,8 @@ def tile() -> data.StructLayout:
     ``k_step``: the contracted rank moved since the tile before. ``advance_a``/``advance_b``: the next visit of these
     rows wants the segments that follow; ``from_pointers_a``/``from_pointers_b``: no begin positions are known yet, so that
     they are the row pointers. ``last_j``/``last_k``: the tile ends where the rank does. ``position_index``: word of this
-    tile's first row in the C tile positions. ``ring``: what of B's part is in place, with windows of k.
+    tile's first row in the C tile positions. ``step``: number of the k step, where parts of rows are joined. ``ring``: what
+    of B's part is in place, with windows of k.
     """
     fields: dict[str, int] = {}
     for rank in "ijk":
@@ -288,7 +295,9 @@ def tile() -> data.StructLayout:
         "k_step",
     )
     fields |= dict.fromkeys((*flags, "advance_a", "advance_b", "last"), 1)
-    return data.StructLayout({**fields, "position_index": POSITION_WIDTH, "ring": ring_place()})
+    return data.StructLayout(
+        {**fields, "position_index": POSITION_WIDTH, "step": range(MOST_PARTS + 1), "ring": ring_place()}
+    )
 
 
 def ring_place() -> data.StructLayout:

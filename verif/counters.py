@@ -30,11 +30,11 @@ BUS: Mapping[str, tuple[str, ...]] = {
     "read_b_data": ("b_elements",),
     "read_b_meta": ("b_pointers", "b_positions", "b_tile_map"),
     "read_c_data": _RESULTS,
-    "read_c_meta": ("c_pointers", "c_tile_positions"),
+    "read_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
     "write_a_meta": ("a_positions",),
     "write_b_meta": ("b_positions",),
     "write_c_data": _RESULTS,
-    "write_c_meta": ("c_pointers", "c_tile_positions"),
+    "write_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
 }
 
 _MODEL = "the model, exactly"

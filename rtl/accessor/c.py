@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -12,6 +12,7 @@ from ..lib.passed import chosen, passed
 from ..lib.unit import Fault, ReadClient, Unit, WriteClient, word_client
 from ..storage import COORDINATE_WIDTH, position_width
 from ..types import (
+    MOST_PARTS,
     POSITION_WIDTH,
     fiber_word,
     partial_fiber,
@@ -28,6 +29,7 @@ from .fiber_appender import FiberAppender
 from .fiber_switch import FiberSwitch
 from .partial_rows import PartialRows
 from .partial_store import PartialStore
+from .row_parts import RowParts
 from .scratch_writer import ScratchWriter
 from .tile_positions import TilePositions
 
@@ -42,6 +44,10 @@ class AccessorC(Unit):
     other: tiles are visited in the same order in every step. Rows of the last k step go to the final compressed
     sparse rows, or, while C is cut along j, to a region of finished tiles from which the assembly pass makes the
     rows. ``size_i + 1`` positions go with each tile.
+
+    With ``joined`` each k step but the last writes the parts of rows that it makes to the first partial region, one step
+    behind the other, and their positions, counted from 1, to the second one; the last step gets all parts of its rows back
+    (:class:`RowParts`). Tiles without work are not visited, so nothing of theirs moves.
 
     In buffering mode, for orders with k innermost, partial rows stay in the C partition (:class:`PartialStore`); those
     that may not fit go to the partial regions as above, and no positions leave the chip.
@@ -58,6 +64,8 @@ class AccessorC(Unit):
         Beats of the longest burst that is asked for, power of two.
     scratch_slots : int
         Slots of scratch memory, power of two: long rows that may be under way.
+    joins : bool
+        Rows can be ``joined``; without, the members ``joined`` and ``part_words`` are not there.
     packed : str, optional
         Value type of packed records, of which C's nonzeros are to be made. Other regions keep elements as they are on chip.
 
@@ -71,6 +79,8 @@ class AccessorC(Unit):
         With ``packed``: of C's records. Constant during a run.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
+    joined : In(1), part_words : In(POSITION_WIDTH)
+        Parts of rows are joined in the last k step; words from one step's positions to the next one's. Constant during a run.
     collected, scratch, first, slot, bound : In(stream), In, In, In, In
         Fiber words with what their ticket says: those of rows in row order, those of scratch fibers in theirs, a word of
         one or the other at a time.
@@ -122,6 +132,7 @@ class AccessorC(Unit):
         line_address_width: int,
         burst_beats: int,
         scratch_slots: int,
+        joins: bool = False,
         packed: str | None = None,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
@@ -134,10 +145,12 @@ class AccessorC(Unit):
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
         self.scratch_slots = scratch_slots
+        self.joins = bool(joins)
         self.packed = packed
         super().__init__(
             {
                 **({} if packed is None else {"coordinate_bits": In(range(COORDINATE_WIDTH + 1))}),
+                **({"joined": In(1), "part_words": In(POSITION_WIDTH)} if self.joins else {}),
                 "tile": In(stream.Signature(tile())),
                 "regions": In(c_regions(address_width)),
                 "whole_rows": In(1),
@@ -175,6 +188,7 @@ class AccessorC(Unit):
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
         sizes |= {"b": self.burst_beats, "n": self.scratch_slots}
+        sizes |= {"j": 1} if self.joins else {}
         return sizes | ({} if self.packed is None else {"v": self.packed})
 
     def events(self) -> Mapping[str, Value]:
@@ -202,17 +216,7 @@ class AccessorC(Unit):
         connect(m, flipped(self.sram_request), store.sram_request)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), store.sram_write[n])
-        for n, client in enumerate((rows, partials, scratch, positions)):
-            connect(m, flipped(self.write_request[n]), client.write_request)
-            connect(m, flipped(self.write_data[n]), client.write_data)
-        connect(m, flipped(self.read_request), partial_rows.read_request)
-        connect(m, flipped(self.read_data), partial_rows.read_data)
-        connect(m, scratch.results, flipped(self.scratch_results))
-        connect(m, flipped(self.collected), fibers.words)
-        for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
-            connect(m, words, writer.words)
-        connect(m, fibers.to_store, store.words)
-        connect(m, store.spilled, fibers.spilled)
+        _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
         take = Signal()
@@ -221,19 +225,24 @@ class AccessorC(Unit):
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
         names = ("first_row", "position_index", "count")
         first_row, position_index, count = (Signal(POSITION_WIDTH, name=name) for name in names)
+        step = Signal(range(MOST_PARTS + 1))
+        joined = self.joined if self.joins else Const(0, 1)
+        parts = joined & ~to_rows  # this tile's rows are parts
         stays = self.buffering & ~want.last_k
         with m.If(take):
             m.d.sync += [
                 count.eq(want.size_i),
                 position_index.eq(want.position_index),
+                step.eq(want.step),
                 to_rows.eq(want.last_k),
                 on_chip.eq(stays),
                 first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
             ]
             with m.If(want.k_step):
-                m.d.sync += parity.eq(~parity)
+                m.d.sync += parity.eq(~parity & ~joined)
         m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
-        idle = [block.idle for block in (rows, partials, scratch, positions, partial_rows, store)]
+        back = _bring_back(m, self, partial_rows, store.partials, take & want.partial_in, step)
+        idle = [block.idle for block in (rows, partials, scratch, positions, store, *back)]
         m.d.comb += [
             self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all()),
             self.tile.ready.eq(self.drained),
@@ -248,28 +257,20 @@ class AccessorC(Unit):
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
             positions.silent.eq(stays),
-            positions.first_row.eq(first_row),
-            positions.base.eq(Mux(to_rows, rows.position, partials.position)),
+            positions.first_row.eq(first_row + Mux(parts, _times(step, self.part_words) if self.joins else 0, 0)),
             positions.first_free.eq(partial_rows.first_read),
-            positions.ends.valid.eq(Mux(to_rows, rows.ends.valid, partials.ends.valid)),
-            positions.ends.payload.eq(Mux(to_rows, rows.ends.payload, partials.ends.payload)),
-            rows.ends.ready.eq(to_rows & positions.ends.ready),
-            partials.ends.ready.eq(on_chip | (~to_rows & positions.ends.ready)),
             positions.row_done.eq(store.row_done),
-            rows.flush.eq(positions.flush & to_rows),
-            partials.flush.eq(positions.flush & ~to_rows),
             store.flush.eq(positions.flush & on_chip),
         ]
+        _count_ends(m, positions, rows, partials, to_rows, on_chip, parts)
 
-        give_regions(m, self, (rows, partials, scratch, positions), to_rows, parity)
+        give_regions(m, self, (rows, partials, scratch, positions), to_rows, parity, joined)
 
         # Partial rows, from memory or from chip.
         m.d.comb += [
-            partial_rows.start.eq(take & want.partial_in & ~self.buffering),
             partial_rows.row.eq(position_index),
             partial_rows.rows.eq(count),
             partial_rows.positions.eq(self.regions.tile_positions),
-            *chosen(self.buffering, store.partials, partial_rows.partials, self.partials),
             *passed(self, store, "base lines bound sram_response"),
             *passed(store, self, "occupied"),
             store.half.eq(parity),
@@ -284,3 +285,86 @@ class AccessorC(Unit):
             self.event_stall.eq(self.collected.valid & ~self.collected.ready),
         ]
         return m
+
+
+def _connect_writers(
+    m: Module, owner: AccessorC, writers: Sequence[Any], fibers: FiberSwitch, store: PartialStore
+) -> None:
+    """Fibers go to the writers of rows, partial rows and scratch fibers, or on chip; these and that of positions, to memory."""
+    for n, client in enumerate(writers):
+        connect(m, flipped(owner.write_request[n]), client.write_request)
+        connect(m, flipped(owner.write_data[n]), client.write_data)
+    rows, partials, scratch, _ = writers
+    connect(m, scratch.results, flipped(owner.scratch_results))
+    connect(m, flipped(owner.collected), fibers.words)
+    for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
+        connect(m, words, writer.words)
+    connect(m, fibers.to_store, store.words)
+    connect(m, store.spilled, fibers.spilled)
+
+
+def _count_ends(
+    m: Module, positions: TilePositions, rows: Any, partials: Any, to_rows: Value, on_chip: Value, parts: Value
+) -> None:
+    """Tells the positions of rows, or of partial rows; those of ``parts`` count from 1."""
+    m.d.comb += [
+        positions.base.eq(Mux(to_rows, rows.position, partials.position + parts)),
+        positions.ends.valid.eq(Mux(to_rows, rows.ends.valid, partials.ends.valid)),
+        positions.ends.payload.eq(Mux(to_rows, rows.ends.payload, partials.ends.payload + parts)),
+        rows.ends.ready.eq(to_rows & positions.ends.ready),
+        partials.ends.ready.eq(on_chip | (~to_rows & positions.ends.ready)),
+        rows.flush.eq(positions.flush & to_rows),
+        partials.flush.eq(positions.flush & ~to_rows),
+    ]
+
+
+def _bring_back(
+    m: Module, owner: AccessorC, partial_rows: PartialRows, kept: Any, starts: Value, step: Value
+) -> list[Any]:
+    """Joins what finds the fibers that come back to their port and to that of positions; returns what finds those in memory.
+
+    ``kept``: those on chip. ``starts``: a tile begins to which fibers come back. ``step``: its number along k.
+    """
+    joined = owner.joined if owner.joins else Const(0, 1)
+    m.d.comb += partial_rows.start.eq(starts & ~owner.buffering & ~joined)
+    if not owner.joins:
+        connect(m, flipped(owner.read_request), partial_rows.read_request)
+        connect(m, flipped(owner.read_data), partial_rows.read_data)
+        m.d.comb += chosen(owner.buffering, kept, partial_rows.partials, owner.partials)
+        return [partial_rows]
+    m.submodules.row_parts = parts = RowParts(lanes=owner.lanes, address_width=owner.address_width)
+    found = partial_rows.partials
+    m.d.comb += [
+        *chosen(joined, parts.read_request, partial_rows.read_request, owner.read_request),
+        parts.read_data.payload.eq(owner.read_data.payload),
+        partial_rows.read_data.payload.eq(owner.read_data.payload),
+        parts.read_data.valid.eq(owner.read_data.valid & joined),
+        partial_rows.read_data.valid.eq(owner.read_data.valid & ~joined),
+        owner.read_data.ready.eq(Mux(joined, parts.read_data.ready, partial_rows.read_data.ready)),
+        owner.partials.valid.eq(Mux(owner.buffering, kept.valid, Mux(joined, parts.partials.valid, found.valid))),
+        Value.cast(owner.partials.payload).eq(
+            Mux(
+                owner.buffering,
+                Value.cast(kept.payload),
+                Mux(joined, Value.cast(parts.partials.payload), Value.cast(found.payload)),
+            )
+        ),
+        kept.ready.eq(owner.partials.ready & owner.buffering),
+        parts.partials.ready.eq(owner.partials.ready & joined),
+        found.ready.eq(owner.partials.ready & ~owner.buffering & ~joined),
+        parts.start.eq(starts & joined),
+        parts.first.eq(partial_rows.row),
+        parts.rows.eq(partial_rows.rows),
+        parts.steps.eq(step),
+        parts.stride.eq(owner.part_words),
+        parts.positions.eq(owner.regions.partial1),
+    ]
+    return [partial_rows, parts]
+
+
+def _times(number: Signal, value: Value) -> Value:
+    """Their product, a sum for each bit of ``number``."""
+    total: Any = Const(0, 1)
+    for n in range(len(number)):
+        total = total + Mux(number[n], value << n, 0)
+    return total

@@ -30,10 +30,11 @@ def c_regions(address_width: int) -> data.StructLayout:
     )
 
 
-def give_regions(m: Module, accessor: Any, writers: Sequence[Any], final: Value, parity: Value) -> None:
+def give_regions(m: Module, accessor: Any, writers: Sequence[Any], final: Value, parity: Value, joined: Value) -> None:
     """Tells the writers of rows, partial rows, scratch fibers and positions of :class:`.c.AccessorC` their regions.
 
-    ``final``: rows are not partial. ``parity``: which partial region is written; the other one is read.
+    ``final``: rows are not partial. ``parity``: which partial region is written; the other one is read. ``joined``: the
+    first one has the parts of rows, the second one their positions.
     """
     regions, whole_rows = accessor.regions, accessor.whole_rows
     rows, partials, scratch, positions = writers
@@ -42,10 +43,16 @@ def give_regions(m: Module, accessor: Any, writers: Sequence[Any], final: Value,
         rows.capacity.eq(Mux(whole_rows, regions.elements_bytes, regions.finished_bytes)),
         partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
         partials.capacity.eq(regions.partial_bytes),
-        accessor.partial_region.eq(element_count(Mux(parity, regions.partial0, regions.partial1))),
+        accessor.partial_region.eq(element_count(Mux(parity | joined, regions.partial0, regions.partial1))),
         scratch.region.eq(regions.scratch),
         scratch.capacity.eq(regions.scratch_bytes),
-        positions.region.eq(Mux(final & whole_rows, regions.pointers, regions.tile_positions)),
+        positions.region.eq(
+            Mux(
+                final,
+                Mux(whole_rows, regions.pointers, regions.tile_positions),
+                Mux(joined, regions.partial1, regions.tile_positions),
+            )
+        ),
         accessor.overflow.eq(Cat(rows.overflow, partials.overflow, scratch.overflow)),
         accessor.needed.eq(Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))),
     ]

@@ -225,11 +225,12 @@ class GustavsonEngine(Engine):
             self.partials.ready.eq(reentry.leaves.ready),
             row.present.eq(1),
             row.leaf.unit.eq(1),
-            row.leaf.last.eq(1),
+            row.leaf.last.eq(~partial.more),
             dispatcher.partials.valid.eq(back.valid),
             back.ready.eq(dispatcher.partials.ready),
+            dispatcher.partials.payload.more.eq(~back.payload.leaf.last),
         ]
-        for name in partial.shape().members:
+        for name in ("in_memory", "position", "length"):
             m.d.comb += [
                 row.leaf[name].eq(partial[name]),
                 dispatcher.partials.payload[name].eq(back.payload.leaf[name]),

@@ -39,7 +39,7 @@ def connect_conversion(m: Module, owner: Any, converted: ConvertedA) -> None:
     m.d.comb += [
         converted.enable.eq(told.enable),
         converted.allowed.eq(~refused | ~checked),
-        converted.modes.eq(Cat(want.buffering, want.gathered, want.by_list)),  # as in the register
+        converted.modes.eq(Cat(want.buffering, want.gathered, want.by_list, want.joined)),  # as in the register
     ]
     source, arrays = converted.settings, owner.operands.a
     m.d.comb += [

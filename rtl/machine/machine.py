@@ -131,7 +131,7 @@ class Machine(Block):
         self.a = AccessorA(**bursts)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
         packed = tile_engine.value if tile_engine.packed else None
-        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, **bursts)
+        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, joins=b_fibers == "k", **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         beat_bits = 8 * line_bytes(lanes) // line_beats
         made = {"beat_bits": beat_bits, "address_width": aw, "value": tile_engine.value, "form": conversion_form}
@@ -302,6 +302,7 @@ def _configure(m: Module, owner: Machine) -> None:
         *passed(want, b, "gathered by_list"),
         b.fifo_lines.eq(want.fifo_b),
         c.buffering.eq(want.buffering.c),
+        *(passed(want, c, "joined part_words") if c.joins else ()),
         *passed(owner, c, "regions"),
         c.whole_rows.eq(owner.control.present.whole_j | owner.control.assembling),
         c.restart.eq(owner.control.restart_rows),

@@ -68,9 +68,10 @@ class Dispatcher(Block):
     leaves : In(stream)
         From the lookup: the rows' leaves in order.
     with_partials : In(1)
-        Each row has an entry in ``partials``. Constant during a tile.
+        Each row has entries in ``partials``. Constant during a tile.
     partials : In(stream)
-        Partial fibers of the rows, in order; ``position`` in nonzeros from ``partial_region``. Empty ones are no leaf.
+        Partial fibers of the rows, in order, those of a row up to one without ``more``; ``position`` in nonzeros from
+        ``partial_region``. Empty ones are no leaf.
     columns : In(COORDINATE_WIDTH)
         Columns of the tile: no row of it is longer.
     partial_region, scratch_region : In(address_width - 3)
@@ -149,6 +150,7 @@ class Dispatcher(Block):
             self.partials.ready.eq(rows.partials.ready),
             *passed(partial, first, "in_memory length"),
             first.unit.eq(1),
+            first.last.eq(~partial.more),
             first.position.eq(partial.position + Mux(partial.in_memory, self.partial_region, 0)),
             *passed(self, rows, "with_partials"),
             *passed(self, bound, "columns"),

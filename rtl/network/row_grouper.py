@@ -39,7 +39,7 @@ class RowGrouper(Block):
     leaves : In(stream(leaf_item))
         The rows' leaves in order.
     with_partials : In(1), partials : In(stream(leaf))
-        Each row has one more leaf, its first; none where it is empty.
+        Each row has leaves of these before all others, up to ``last``; none where one is empty.
     groups : Out(stream(leaf))
         ``last`` ends a group. Valid, and the same, until it goes.
     scratch, long, more : Out(1)
@@ -95,6 +95,7 @@ class RowGrouper(Block):
         count = Signal(range(radix + 1))  # leaves of the group in progress, the held one included
         scratch_fibers = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
         fresh = Signal(init=1)  # no leaf of a row has been taken
+        leading = Signal(init=1)  # the row's leaves of `partials` have not all been taken
         stale = Signal()
         sent = Signal()
         m.d.comb += [
@@ -115,7 +116,7 @@ class RowGrouper(Block):
         def end_row() -> None:
             m.d.comb += self.row_ends.eq(1)
             m.d.sync += [signal.eq(0) for signal in (count, holding, scratch_fibers, long, current.last)]
-            m.d.sync += fresh.eq(1)
+            m.d.sync += [fresh.eq(1), leading.eq(1)]
 
         def take_none() -> None:
             """Takes an item without a leaf; a row that ends with it and has no other becomes an empty leaf."""
@@ -151,17 +152,23 @@ class RowGrouper(Block):
                                 take_none()
                                 with m.If(item.leaf.last):
                                     hold_empty()
-                with m.Elif(fresh & self.with_partials):
+                with m.Elif(leading & self.with_partials):
+                    partial = self.partials.payload
                     with m.If(self.leaves.valid & self.partials.valid):
-                        m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
-                        m.d.sync += fresh.eq(0)
-                        with m.If(self.partials.payload.length != 0):
-                            m.d.sync += [
-                                current.eq(self.partials.payload),
-                                current.last.eq(0),
-                                holding.eq(1),
-                                count.eq(1),
-                            ]
+                        with m.If(partial.length == 0):
+                            m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
+                        with m.Elif(count == radix):
+                            end_group(1)
+                            with m.If(sent & (scratch_fibers == radix - 1)):
+                                m.next = "WAIT"
+                        with m.Else():
+                            m.d.comb += send.eq(holding)
+                            with m.If(sent | ~holding):
+                                m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
+                                m.d.sync += [current.eq(partial), current.last.eq(0), holding.eq(1)]
+                                m.d.sync += count.eq(count + 1)
+                        with m.If(self.partials.ready):
+                            m.d.sync += [fresh.eq(0), leading.eq(~partial.last)]
                 with m.Elif(self.leaves.valid & ~item.present):
                     take_none()
                     with m.If(item.leaf.last & ~holding):

@@ -151,6 +151,13 @@ _MODES = tuple(
         Access.READ_WRITE,
         "1, with windows: columns of A and SHAPE_K are places in a list of rows of B: begins in B_POSITIONS, ends in B_POINTERS.",
     ),
+    Field(
+        "joined",
+        5,
+        1,
+        Access.READ_WRITE,
+        "1: each k step writes the parts of rows of C that it makes, once; the last step joins them. C is streamed.",
+    ),
 )
 
 _COORDINATES = tuple(
@@ -299,6 +306,9 @@ REGISTERS: tuple[Register, ...] = (
     configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
     configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
     configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
+    configuration(
+        "PART_WORDS", 0x160, "With MODES.joined: words at C_PARTIAL1 from a k step's positions to the next one's."
+    ),
     address("A_POINTERS", 0x200, "Row pointers of A. With CONVERSION: the mask of ZVC, the values of a dense matrix."),
     address("A_ELEMENTS", 0x208, "Nonzeros of A. With CONVERSION: entries of COO, pairs of RLC, values of ZVC."),
     address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
@@ -307,8 +317,12 @@ REGISTERS: tuple[Register, ...] = (
     address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
     address("C_POINTERS", 0x230, "Row pointers of C."),
     address("C_ELEMENTS", 0x238, "Nonzeros of C."),
-    address("C_PARTIAL0", 0x240, "First region of partial C."),
-    address("C_PARTIAL1", 0x248, "Second region of partial C."),
+    address("C_PARTIAL0", 0x240, "First region of partial C. With MODES.joined: parts of rows."),
+    address(
+        "C_PARTIAL1",
+        0x248,
+        "Second region of partial C. With MODES.joined: positions of the parts, from 1; 0 to begin with.",
+    ),
     address("C_TILE_POSITIONS", 0x250, "Positions of the rows of partial C tiles."),
     address("C_SCRATCH", 0x258, "Scratch fibers of rows with more leaves than one job takes."),
     address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none. With windows: their table."),

@@ -66,7 +66,7 @@ class BeginPositions(Block):
         super().__init__(
             {
                 "order": In(3),
-                **{name: In(1) for name in ("keep_a", "tuned", "empty", "clear", "advance")},
+                **{name: In(1) for name in ("keep_a", "tuned", "joined", "empty", "clear", "advance")},
                 **{name: In(3) for name in ("at_begin", "at_end", "moves")},
                 **{name: In(COORDINATE_WIDTH) for name in ("extent_i", "tile_i", "begin_k")},
                 **{name: Out(1) for name in ("must_visit", "skip", *said)},
@@ -102,7 +102,7 @@ class BeginPositions(Block):
         k_known = Signal()
         m.d.sync += [
             i_whole.eq(self.tile_i >= self.extent_i),
-            self.k_step.eq(~k_known | (k_before != self.begin_k)),
+            self.k_step.eq(~k_known | Mux(self.joined, self.begin_k < k_before, k_before != self.begin_k)),
         ]
         a_stays = self.keep_a & (j_innermost | i_whole)
         m.d.comb += [
@@ -110,10 +110,10 @@ class BeginPositions(Block):
                 (by_rule("A", "interleaved") & at_begin[2] & ~at_begin[1] & ~at_end[2])
                 | (by_rule("B", "interleaved") & at_begin[along] & ~at_begin[0] & ~at_end[along])
             ),
-            skip.eq(self.empty & k_innermost & ~at_end[2]),
+            skip.eq(self.empty & (k_innermost | self.joined) & ~at_end[2]),
             self.from_pointers_a.eq(at_begin[2] | (by_rule("A", "swept") & ~a_known)),
             self.from_pointers_b.eq(at_begin[along] | (by_rule("B", "swept") & ~b_known)),
-            self.partial_in.eq(Mux(k_innermost, partial_exists, ~at_begin[2])),
+            self.partial_in.eq(Mux(k_innermost, partial_exists, ~at_begin[2]) & (~self.joined | at_end[2])),
             self.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1] | a_stays)),
             # A tile of B with all fibers stays in place while i moves, unless tuning may cut it meanwhile.
             self.advance_b.eq(

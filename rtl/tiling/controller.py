@@ -154,7 +154,7 @@ class TilingController(Unit):
             *passed(walk, occupancy, "a_index b_index"),
             occupancy.index.eq(walk.index[0]),
             *passed(sequence, occupancy, "ask clear"),
-            *passed(settings, positions, "order keep_a"),
+            *passed(settings, positions, "order keep_a joined"),
             *passed(walk, positions, "at_begin at_end moves"),
             positions.extent_i.eq(settings.extent[0]),
             positions.tile_i.eq(settings.tile[0]),
@@ -222,5 +222,6 @@ class TilingController(Unit):
             out.whole_j.eq(at_end[1] & at_begin[1]),
             out.whole_k.eq(at_end[2] & at_begin[2]),
             out.carry.eq(sequence.empty),
+            out.step.eq(walk.index[2]),
         ]
         return m

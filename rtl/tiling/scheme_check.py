@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block, digest
 from ..lib.check import check_integer, check_power_of_two
 from ..regs.map import ERRORS, ORDERS
-from ..types import COORDINATE_WIDTH
+from ..types import COORDINATE_WIDTH, MOST_PARTS
 from .loop_order import rank_at
 from .settings import scheme
 from .tuning import tune_config
@@ -17,7 +17,13 @@ __all__ = ["SchemeCheck"]
 
 ERROR_CODES = {error.name: error.code for error in ERRORS}
 # Fields that a finding points at: it names their register.
-NAMED = (*(f"{what}_{rank}" for what in ("tile", "shape") for rank in "ijk"), "a_lines", "b_lines", "c_lines")
+NAMED = (
+    *(f"{what}_{rank}" for what in ("tile", "shape") for rank in "ijk"),
+    "a_lines",
+    "b_lines",
+    "c_lines",
+    "part_words",
+)
 
 
 class SchemeCheck(Block):
@@ -137,7 +143,7 @@ class SchemeCheck(Block):
         # Between newest and oldest entries of a ring there is a line that neither has.
         needed = registered(lines_of("ijk".index(self.b_fibers)) + reserved + want.gathered, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
-        modes = Cat(want.buffering, want.gathered, want.by_list)  # as in the register
+        modes = Cat(want.buffering, want.gathered, want.by_list, want.joined)  # as in the register
         for r in (1, 2) if self.tuning else ():
             level = self.tune.level[r - 1]
             coarse = registered((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
@@ -153,6 +159,15 @@ class SchemeCheck(Block):
             only_b = Const(0, 1)  # a window is of B's fibers
         findings.append((want.gathered & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
         findings.append((want.by_list & ~want.gathered, "bad_mode", modes))
+        # Parts of rows are joined from memory, of tiles that keep their sides.
+        cannot = want.buffering.c | want.gathered | self.tune.enable
+        if self.b_fibers != "k":
+            cannot = Const(1, 1)
+        findings.append((want.joined & cannot, "bad_mode", modes))
+        words = (2 * self.lanes - 1).bit_length()
+        findings.append((want.joined & want.part_words[:words].any(), "bad_address", self.offsets["part_words"]))
+        reached = registered(want.tile[2] * (MOST_PARTS + 1), "reached")  # of k in as many steps as there may be
+        findings.append((want.joined & (reached < want.extent[2]), "bad_tile_shape", self.offsets["tile_k"]))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.

@@ -16,6 +16,8 @@ def scheme() -> data.StructLayout:
     """The tile scheme as the registers hold it. ``gathered``: k is cut in a window of its own for each tile along i.
 
     ``by_list``, with ``gathered``: k counts places in a list of rows of B. ``coordinates``: bits of those in packed records.
+    ``joined``: each k step writes the parts of rows that it makes, and the last one joins them; ``part_words``: words from the
+    positions that one k step leaves to those of the next.
     """
     part = partition()
     return data.StructLayout(
@@ -30,6 +32,8 @@ def scheme() -> data.StructLayout:
             "fifo_b": COORDINATE_WIDTH,
             "gathered": 1,
             "by_list": 1,
+            "joined": 1,
+            "part_words": COORDINATE_WIDTH,
             "coordinates": data.StructLayout(dict.fromkeys("abc", 6)),
         }
     )
@@ -38,8 +42,9 @@ def scheme() -> data.StructLayout:
 def tiling(address_width: int) -> data.StructLayout:
     """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
 
-    ``gathered``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i;
-    ``capacity``: lines of B's partition for their rows and metadata.
+    ``gathered``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i.
+    ``joined``: tiles that add nothing are left out but for the last k step. ``capacity``: lines of B's partition for their rows
+    and metadata.
     """
     return data.StructLayout(
         {
@@ -51,6 +56,7 @@ def tiling(address_width: int) -> data.StructLayout:
             "b_map": address_width,
             "keep_a": 1,
             "gathered": 1,
+            "joined": 1,
             "capacity": COORDINATE_WIDTH,
         }
     )

@@ -175,6 +175,16 @@ RowOrder = Annotated[
         help="Order in which A's rows are met: natural, rcm, greedy, best (of these, by prediction), or a file of row numbers.",
     ),
 ]
+PartialRows = Annotated[
+    str | None,
+    typer.Option(
+        "--partial-rows",
+        metavar="RULE",
+        help="Partial rows of C where k is cut: carried along from step to step, or joined by the last one (default: as the "
+        "scheme says).",
+        show_default=False,
+    ),
+]
 Tuning = Annotated[
     bool | None,
     typer.Option(

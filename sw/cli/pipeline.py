@@ -123,7 +123,8 @@ class SchemeChoice:
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
     is None when the scheme's own field counts. ``options`` are the policy's own. ``row_order``: of :mod:`sw.plan.row_order`, or
-    ``BEST`` for that of the fewest predicted cycles; None as the scheme says.
+    ``BEST`` for that of the fewest predicted cycles; None as the scheme says. ``partial_rows``: what becomes of them; None as the
+    scheme says, or what goes with sides and tuning that were given by hand.
     """
 
     tiling: str | None = None
@@ -134,6 +135,7 @@ class SchemeChoice:
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     row_order: str | None = None
+    partial_rows: str | None = None
 
     def __post_init__(self) -> None:
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
@@ -156,6 +158,7 @@ def choose_scheme(
     from sw.policies.manual import manual
     from sw.policies.registry import find_policy
     from sw.scheme.errors import SchemeError
+    from sw.scheme.terms import CARRIED
 
     a, b = operands["A"].matrix, operands["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
@@ -172,6 +175,10 @@ def choose_scheme(
                 scheme = _force(scheme, choice, shape, design)
         if choice.tuning is not None:
             scheme = replace(scheme, tuning=choice.tuning)
+            if choice.tuning and choice.file is None:
+                scheme = replace(scheme, partial_rows=CARRIED)
+        if choice.partial_rows not in (None, scheme.partial_rows):
+            scheme = replace(scheme, partial_rows=choice.partial_rows, predicted={}, alternatives=[])
         if choice.row_order is not None and choice.row_order not in (BEST, scheme.row_order):
             scheme = replace(scheme, row_order=choice.row_order, predicted={}, alternatives=[])
         scheme.validate(design, *shape)
@@ -269,6 +276,8 @@ def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
         return f"--tuning: must be {error.allowed}"
     if choice.file is not None:
         return f"{choice.file}: {error}"
+    if error.field == "partial_rows" and choice.partial_rows is not None:
+        return f"--partial-rows {error.value}: must be {error.allowed}"
     if error.field == "row_order" and choice.row_order is not None:
         return f"--row-order {error.value}: must be {error.allowed}"
     typed = {"order": choice.order} | dict(zip(("T_i", "T_j", "T_k"), choice.sizes, strict=True))
@@ -304,6 +313,7 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], 
     unless its side is given. Tiles of their own shapes become tiles of one shape, their longest sides.
     """
     from sw.policies.manual import manual
+    from sw.scheme.terms import CARRIED
 
     scheme = scheme.clip(*shape)
     if not choice.forced:
@@ -329,6 +339,7 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], 
         alternatives=[],
         tiles=[],
         load="tile",
+        partial_rows=scheme.partial_rows if choice.file else CARRIED,
     )
     return scheme.clip(*shape)
 

@@ -49,6 +49,7 @@ def run(
     t_k: options.TileK = None,
     order: options.Order = None,
     row_order: options.RowOrder = None,
+    partial_rows: options.PartialRows = None,
     tuning: options.Tuning = None,
     mcf_a: options.FormatOfA = None,
     mcf_b: options.FormatOfB = None,
@@ -92,10 +93,8 @@ def run(
     from .timing import compile_seconds
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
-    sizes = t_i, t_j, t_k
-    choice = SchemeChoice(
-        tiling=tiling, file=scheme_file, order=order, sizes=sizes, tuning=tuning, seed=seed, row_order=row_order
-    )
+    rules: dict[str, Any] = {"tuning": tuning, "row_order": row_order, "partial_rows": partial_rows}
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed, **rules)
     console.compiled = compile_seconds
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
@@ -237,6 +236,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
             else "they stay while there is room"
         )
         console.print(f"list        of the rows of B that each tile uses; {stay}")
+    if scheme["partial_rows"] != "carried":
+        console.print("partial     rows of C are joined in the last step along k")
     if scheme["row_order"] != "natural":
         console.print(f"rows        of A in the order {scheme['row_order']}; C's rows are found by it")
     if scheme["strips"]:

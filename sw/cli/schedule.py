@@ -27,6 +27,7 @@ def schedule(
     t_k: options.TileK = None,
     order: options.Order = None,
     row_order: options.RowOrder = None,
+    partial_rows: options.PartialRows = None,
     tuning: options.Tuning = None,
     mcf_a: options.FormatOfA = None,
     mcf_b: options.FormatOfB = None,
@@ -61,7 +62,14 @@ def schedule(
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     sizes = t_i, t_j, t_k
     choice = SchemeChoice(
-        tiling=tiling, file=scheme_file, order=order, sizes=sizes, tuning=tuning, seed=seed, row_order=row_order
+        tiling=tiling,
+        file=scheme_file,
+        order=order,
+        sizes=sizes,
+        tuning=tuning,
+        seed=seed,
+        row_order=row_order,
+        partial_rows=partial_rows,
     )
     design = load_design(config, formats.settings(changes or []), value)
     with console.phase("load", "Reading operands"):
@@ -92,6 +100,8 @@ def schedule(
         console.print(
             "list        of the rows of B that each tile uses; they stay for those after it while there is room"
         )
+    if scheme.joins:
+        console.print("partial     rows of C are joined in the last step along k")
     if scheme.row_order != "natural":
         console.print(f"rows        of A in the order {scheme.row_order}")
     if scheme.strips:

@@ -121,6 +121,7 @@ def _predicted(
             found.tiles * workload.I / found.N_i,
             found.leaf_lines + found.unit_lines,
             found.lines_c["leave"],
+            found.found,
             flying_cycles(found.bursts, latency + reader_cycles(design), design.axi.outstanding),
         ),
         "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs

@@ -182,7 +182,9 @@ def _work(found: TrafficEstimate, a: Pattern, b: Pattern, rows: slice, k: int) -
     if found.carried:
         piece = workload.row_nonzeros[rows] / found.N_j / max(1.0, workload.nnz_c)
         nonzeros = piece * (found.carried + workload.nnz_c) / found.N_k
-        partials = np.rint(piece * found.carried / (found.N_k - 1) * (k > 0)).astype(np.int64)
+        # Parts that the last step joins count as if they came a share in each step.
+        times = np.full(1, 1 / found.N_k if found.scheme.joins else (k > 0) / (found.N_k - 1))
+        partials = np.rint(piece * found.carried * times).astype(np.int64)
         merged, leaves = merged + partials, leaves + (partials > 0)
     groups = np.maximum(1, -(-leaves // radix))
     results = -width * np.expm1(-merged / groups / width) * groups

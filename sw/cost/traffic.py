@@ -52,7 +52,8 @@ class TrafficEstimate(TileVisits):
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, and the ``overbooked`` share; ``loads_a`` of A tiles
     and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, ``bursts`` and
     look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass; ``sram_lines``; ``selections`` of
-    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, ``scratch_macs`` of scratch fibers, merged once more.
+    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, or of the parts of rows
+    that are joined, which are ``found`` in so many cycles, ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -75,6 +76,7 @@ class TrafficEstimate(TileVisits):
         self.loads_a = 0.0
         self.hits_a = 0.0
         self.carried = 0.0
+        self.found = 0.0
         self.pieces = 0.0
         self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
@@ -195,17 +197,10 @@ class TrafficEstimate(TileVisits):
         self.leaf_lines = fetched
         self.bumped_macs = workload.effmac
 
-    def _capacity(self) -> NDArray[np.int64]:
-        """Nonzeros resident in each k step's tile."""
-        s, workload = self.scheme, self.workload
-        partition = s.partition("B", self.design)
-        whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, workload.K - (self.N_k - 1) * s.T_k))
-        return np.array([whole] * (self.N_k - 1) + [last], np.int64)
-
     def _keep_rows(self) -> None:
         """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
         s, workload, t = self.scheme, self.workload, self.traffic
-        profile = prefix_profile(workload.b, s.T_k, self._capacity(), self.lanes, workload.uses, self._pitch("B"))
+        profile = prefix_profile(workload.b, s.T_k, _capacity(self), self.lanes, workload.uses, self._pitch("B"))
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
@@ -225,7 +220,7 @@ class TrafficEstimate(TileVisits):
         tiles = self.b_tiles
         assert tiles is not None  # N_j > 1
         row_of = tiles.rows
-        capacity = self._capacity()[row_of]
+        capacity = _capacity(self)[row_of]
         used = self.a_rows_of_tiles[row_of] > 0
         hit = np.minimum(1.0, capacity / tiles.occupancy)
         bumped = float((tiles.weight * (1 - hit)).sum())
@@ -257,7 +252,7 @@ class TrafficEstimate(TileVisits):
     def _operand_c(self) -> None:
         s, workload, t = self.scheme, self.workload, self.traffic
         nnz = workload.nnz_c
-        carried = self._carried()
+        carried = self._parts() if s.joins else self._carried()
         kept = 0.0
         if s.buffers("C") and self._innermost("k"):
             kept = min(1.0, s.buffer_bytes["C"] / ELEMENT_BYTES / max(1.0, nnz / (self.N_i * self.N_j)))
@@ -265,6 +260,9 @@ class TrafficEstimate(TileVisits):
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
         pieces, leaving = workload.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
         self.pieces = pieces
+        if s.joins:  # by tiles with work, for each row of A that has any there
+            passes = float(self.visits_k[:-1].sum())
+            leaving = float(self._scan("A", s.T_k).by_bits.sum()) * self.N_j * (1 - 1 / self.N_k)
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried
@@ -291,11 +289,21 @@ class TrafficEstimate(TileVisits):
             each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
             read_meta += each_way
             t.written["c_meta"] += each_way
+            if s.joins:  # lines of positions come one by one
+                self.bursts, self.found = self.bursts + each_way, 2 * each_way + fibers
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
         self.unit_lines += lines / 2
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]
+
+
+def _capacity(found: TrafficEstimate) -> NDArray[np.int64]:
+    """Nonzeros of B resident in each k step's tile."""
+    s, workload = found.scheme, found.workload
+    partition = s.partition("B", found.design)
+    whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, workload.K - (found.N_k - 1) * s.T_k))
+    return np.array([whole] * (found.N_k - 1) + [last], np.int64)
 
 
 def scratch(workload: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:

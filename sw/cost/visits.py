@@ -45,7 +45,9 @@ class TileVisits:
         self.visits_k = self.a_rows_of_tiles * occupied_j  # tiles with work in each k step
         working = int(self.visits_k.sum())
         ends = self.N_i * self.N_j
-        if self.scheme.order[2] == "k":  # empty tiles are left out, save the last k step's, which end the rows
+        if (
+            self.scheme.order[2] == "k" or self.scheme.joins
+        ):  # empty tiles are left out, save the last k step's, which end the rows
             self.tiles = min(self.N_i * self.N_j * self.N_k, working + ends - int(self.visits_k[-1]))
         else:
             self.tiles = self.N_i * self.N_j * self.N_k
@@ -103,6 +105,15 @@ class TileVisits:
         if self._innermost("i") or self.N_j * self.N_k == 1:
             return np.minimum(1, self.a_rows_of_tiles)
         return self.a_rows_of_tiles
+
+    def _parts(self) -> float:
+        """Nonzeros of the parts of rows that wait for the last k step: ``nnzC_Tk`` but for its own share, by MACs."""
+        workload, s = self.workload, self.scheme
+        if self.N_k == 1:
+            return 0.0
+        last = (self.N_k - 1) * s.T_k
+        macs = float(workload.uses[last:] @ workload.b.row_lengths[last:]) / max(1.0, workload.effmac)
+        return workload.output.nnz_tk(s.T_k) * (1 - macs)
 
     def _carried(self) -> float:
         """Nonzeros of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""

@@ -1,9 +1,9 @@
 """The whole accelerator's result, bit for bit, without any knowledge of its hardware.
 
 Integer sums do not depend on their order, floating-point sums do: the order in which the merge tree adds is part of the
-contract. It is fixed by the merge radix, by the tile shapes along k and j, and by nothing else: neither the inter-tile
-order, nor the tile shape along i, nor the number of PEs can change a bit. Where shapes are tuned during the run, by the
-cuts that the walk made.
+contract. It is fixed by the merge radix, by the tile shapes along k and j, by what becomes of partial rows, and by nothing
+else: neither the inter-tile order, nor the tile shape along i, nor the number of PEs can change a bit. Where shapes are
+tuned during the run, by the cuts that the walk made.
 """
 
 from dataclasses import dataclass
@@ -41,6 +41,8 @@ class TileShape(Protocol):
 
     @property
     def T_k(self) -> int: ...
+    @property
+    def joins(self) -> bool: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
     a, b: operands of one value type; ``a.columns == b.rows``.
     radix: leaves of one merge job, a power of two from 2.
     value: one of ``arithmetic.VALUES``: their type, and how sums and products depart from its default.
-    scheme: its ``T_j`` and ``T_k``.
+    scheme: its ``T_j`` and ``T_k``; whether the last k step joins parts that the steps before have made of a row.
     walk: the tiles, where their shape was tuned; ``scheme`` is then ignored.
 
     Time follows the effectual multiplications and the tile visits of stored rows, memory follows the nonzeros.
@@ -118,6 +120,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
                     len(used),
                     radix,
                     step,
+                    (b.rows - 1) // step if scheme.joins and walk is None else -1,
                     mode_of(value),
                 )
             )
@@ -392,9 +395,14 @@ def _tile_column(
     width: int,
     radix: int,
     tile_k: int,
+    joins: int,
     mode: Mode,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """All rows of C for one tile along j; B's segments are ``b_begin`` to ``b_end``. Returns CSR arrays."""
+    """All rows of C for one tile along j; B's segments are ``b_begin`` to ``b_end``. Returns CSR arrays.
+
+    ``joins``: the k step that joins what each step before it has made of a row, as its first leaves, the earliest first; -1
+    where each step takes along what those before it have made.
+    """
     rows = len(a_pointers) - 1
     out_pointers = np.zeros(rows + 1, np.int64)
     out_coordinates = np.empty(1024, np.uint32)
@@ -416,6 +424,7 @@ def _tile_column(
     for row in range(rows):
         longest = max(longest, a_pointers[row + 1] - a_pointers[row])
     leaves = _leaf_table(longest + 1)
+    part_ends = np.zeros(longest + 1, np.int64)
     table = _leaf_table(radix)
     for n in range(radix):
         table[0][n] = True
@@ -424,14 +433,23 @@ def _tile_column(
     for row in range(rows):
         partial = np.int64(0)
         position = a_pointers[row]
-        while position < a_pointers[row + 1]:
-            step = a_coordinates[position] // tile_k
+        made = 0  # parts that are to be joined: they lie one behind the other, their ends in `part_ends`
+        while position < a_pointers[row + 1] or made > 0:
+            step = a_coordinates[position] // tile_k if position < a_pointers[row + 1] else joins
             count = np.int64(0)
-            if partial:
-                unit[0] = True
-                begins[0] = 0
-                ends[0] = partial
-                count = np.int64(1)
+            if joins < 0:
+                if partial:
+                    unit[0] = True
+                    begins[0] = 0
+                    ends[0] = partial
+                    count = np.int64(1)
+            elif step == joins:
+                for n in range(made):
+                    unit[n] = True
+                    begins[n] = part_ends[n - 1] if n else 0
+                    ends[n] = part_ends[n]
+                count = np.int64(made)
+                made = 0
             while position < a_pointers[row + 1] and a_coordinates[position] // tile_k == step:
                 k = a_coordinates[position]
                 if b_begin[k] < b_end[k]:
@@ -444,11 +462,15 @@ def _tile_column(
             coordinates, bits, begin, end, generation = _tile_row(
                 leaves, count, table, radix, b, coordinates, bits, partial, space, generation, mode
             )
-            # The step's fiber is the partial result of the next step; what was below it is consumed.
-            partial = end - begin
-            for n in range(partial):
-                coordinates[n] = coordinates[begin + n]
-                bits[n] = bits[begin + n]
+            # The step's fiber is the partial result of the next step, or one more part; what else was below it is consumed.
+            first = partial if 0 <= joins != step else np.int64(0)
+            for n in range(end - begin):
+                coordinates[first + n] = coordinates[begin + n]
+                bits[first + n] = bits[begin + n]
+            partial = first + end - begin
+            if first < partial and 0 <= joins != step:
+                part_ends[made] = partial
+                made += 1
         used = out_pointers[row]
         out_coordinates = _room(out_coordinates, used + partial)
         out_bits = _room(out_bits, used + partial)

@@ -21,6 +21,9 @@ from .kernels import TOTALS
 
 __all__ = ["Clock", "Mark"]
 
+# Cycles in which the controller looks a tile up, but for what it waits for (``rtl.tiling.walk_sequence``).
+TILE_STEPS = 6
+
 # What had been counted at a moment: beats by tensor and kind, and the totals of the kernels.
 Mark = tuple[dict[str, int], NDArray[np.int64]]
 
@@ -53,6 +56,8 @@ class Clock:
         self.loads_beside = loads_beside
         self.cycles = pace.latency + START_CYCLES
         self.tiles = 0
+        self._newest = 0  # cycles of the tile before
+        self._looked_up = 0, 0  # tiles, and lines of maps
         self._chains = 0
         # Tiles that run into one another, the rows of these, and what had been counted before the first.
         self._chain: list[tuple[NDArray[Any], int]] = []
@@ -83,13 +88,17 @@ class Clock:
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
         a_beats: int = 0,
+        bursts: int = 0,
+        waits: int = 0,
     ) -> None:
         """Adds one tile: loading, then the slowest of memory, dispatch and processing elements.
 
         ``moved``: beats, but for ``load_beats``, which move before its rows, and for what the kernels count, since ``since``.
         ``overlapped`` of them are B's load, which moves beside its rows. ``firsts``, ``loads``, ``a_beats``: see
-        :func:`sw.timing.jobs.jobs_end`.
+        :func:`sw.timing.jobs.jobs_end`. ``bursts`` of one line each, beside those of look-ups and leaves. ``waits``: cycles
+        before the first row.
         """
+        begun = self.cycles
         if self.loads_beside:
             moved, overlapped, load_beats = moved + load_beats, overlapped + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
@@ -99,13 +108,13 @@ class Clock:
         latency, reader = self.pace.latency, self.pace.reader
         computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + looked_up))
         # Each look-up and each leaf is a burst of its own.
-        bursts = done["lookup_lines"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
+        bursts += done["lookup_lines"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
         flying = math.ceil(flying_cycles(bursts, latency + reader, self.pace.outstanding))
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + reader + PHASE_CYCLES
         # One reader of records serves all PEs, a line in a cycle.
         lines = done["bumped_lines"] + done["unit_lines"]
-        self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying, lines)
+        self.cycles += waits + max(math.ceil(moved * self.pace.beat), computing, rows, flying, lines)
         if self._chain:
             self._chains += 1
             self.cycles += chain_cycles(1, latency) if self._chains == 1 else NEXT_CHAIN_CYCLES
@@ -114,6 +123,16 @@ class Clock:
         if self.tiles and self.next_tile_waits:
             self.cycles += latency - NEXT_TILE_GAIN
         self.tiles += 1
+        self._newest = self.cycles - begun
+
+    def look_up(self, tiles: int, lines: int) -> None:
+        """Adds what it takes to look up the tiles that were left out while the tile before worked.
+
+        ``tiles``, ``lines``: looked up so far, the next tile among them, and lines of maps that were read for it.
+        """
+        seen, read = self._looked_up
+        self._looked_up = tiles, lines
+        self.cycles += max(0, TILE_STEPS * (tiles - 1 - seen) + (lines - read) * self.pace.latency - self._newest)
 
     def chain(self, rows: int, jobs: NDArray[Any], overlapped: int) -> None:
         """A tile that runs into the one behind it; ``overlapped``: beats of its load."""

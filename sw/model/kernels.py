@@ -18,6 +18,7 @@ __all__ = [
     "gather_tile",
     "kept_rows",
     "later_chunks",
+    "part_lengths",
     "scan_rows",
 ]
 
@@ -166,6 +167,31 @@ def fiber_counts(
 
 
 @njit(cache=True)
+def part_lengths(
+    first_row: int,
+    last_row: int,
+    a_begin: NDArray[Any],
+    a_end: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b_coordinates: NDArray[Any],
+    columns: int,
+) -> NDArray[np.int64]:
+    """Nonzeros of the part that one tile makes of each of its rows of C."""
+    lengths = np.zeros(last_row - first_row, np.int64)
+    stamp = np.full(columns, -1, np.int64)
+    for row in range(first_row, last_row):
+        for position in range(a_begin[row], a_end[row]):
+            k = a_coordinates[position]
+            for at in range(b_begin[k], b_end[k]):
+                if stamp[b_coordinates[at]] != row:
+                    stamp[b_coordinates[at]] = row
+                    lengths[row - first_row] += 1
+    return lengths
+
+
+@njit(cache=True)
 def kept_rows(
     first_row: int,
     last_row: int,
@@ -286,8 +312,8 @@ def _scratch_row(
     b_begin: NDArray[Any],
     b_end: NDArray[Any],
     b_coordinates: NDArray[Any],
-    partial: int,
-    comes_back: int,
+    back: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
+    of_back: tuple[int, int],
     reentry_lines: int,
     radix: int,
     lanes: int,
@@ -302,8 +328,7 @@ def _scratch_row(
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
-    ``partial``, ``comes_back``, ``reentry_lines``: nonzeros of its partial row, lines of memory in which they lie, and through
-    how many it comes ahead of its turn.
+    ``back``, ``reentry_lines``: as :func:`gather_tile`; ``of_back``: which fibers are the row's.
     ``streaming``, ``bumped``, ``first_k``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
@@ -313,29 +338,18 @@ def _scratch_row(
     in_job = 0
     group = np.zeros(4, np.int64)
     group_merged = 0
-    group[GROUP_LINES] = comes_back
-    if comes_back:
-        group[GROUP_LONGEST] = -(-partial // slot_factors[0])
-    if comes_back > reentry_lines:
-        group[GROUP_FETCHED], group[GROUP_STREAMED] = 1, comes_back
     group_nonzeros = 0
     group_first = a_begin[row]
     row_nonzeros = 0
     generation[0] += 1
     row_generation = generation[0]
     group_generation = generation[0]
-    if partial > 0:
-        in_job = 1
-        for position in range(a_pointers[row], a_begin[row]):
-            k = a_coordinates[position]
-            columns = b_coordinates[b_begin[k] : b_end[k]]
-            new = _new_columns(group_stamp, row_stamp, group_generation, row_generation, columns)
-            group_nonzeros += new[0]
-            row_nonzeros += new[1]
-        group_merged = partial
-    for position in range(a_begin[row], a_end[row]):
-        k = a_coordinates[position]
-        if b_end[k] == b_begin[k]:
+    _, back_lengths, back_begins, back_first, back_last = back
+    backs = of_back[1] - of_back[0]
+    for leaf in range(-backs, a_end[row] - a_begin[row]):
+        position = a_begin[row] + max(leaf, 0)
+        fiber = of_back[1] + leaf if leaf < 0 else 0
+        if leaf >= 0 and b_end[a_coordinates[position]] == b_begin[a_coordinates[position]]:
             continue
         if in_job == radix:
             totals[JOBS] += 1
@@ -358,6 +372,23 @@ def _scratch_row(
             generation[0] += 1
             group_generation = generation[0]
         in_job += 1
+        if leaf < 0:
+            size = back_lengths[fiber]
+            group_merged += size
+            if back_begins[fiber] >= 0:
+                lines = fetched_lines(back_begins[fiber], size, lanes)
+                group[GROUP_LINES] += lines
+                group[GROUP_LONGEST] = max(group[GROUP_LONGEST], -(-size // slot_factors[in_job - 1]))
+                if lines > reentry_lines:
+                    group[GROUP_FETCHED] += 1
+                    group[GROUP_STREAMED] += lines
+            for made_of in range(back_first[fiber], back_last[fiber]):
+                columns = b_coordinates[b_begin[a_coordinates[made_of]] : b_end[a_coordinates[made_of]]]
+                new = _new_columns(group_stamp, row_stamp, group_generation, row_generation, columns)
+                group_nonzeros += new[0]
+                row_nonzeros += new[1]
+            continue
+        k = a_coordinates[position]
         size = b_end[k] - b_begin[k]
         group_merged += size
         if streaming or bumped[k - first_k]:
@@ -433,10 +464,7 @@ def gather_tile(
     b_coordinates: NDArray[Any],
     bumped: NDArray[Any],
     streaming: bool,
-    carry: bool,
-    partial_before: NDArray[Any],
-    partial_in_memory: NDArray[Any],
-    partial_position: int,
+    back: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
     lengths: NDArray[Any],
     radix: int,
     lanes: int,
@@ -453,36 +481,31 @@ def gather_tile(
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
-    ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``partial_before``:
-    length of each row's partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first
-    of these begins, ``lengths`` how long each row then is. ``pitch_b``: of lines of B. ``stamps``: two arrays over B's
-    columns and the last generation used in them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order
-    (:mod:`sw.timing.jobs`); returns how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where
-    they are not scanned. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are
-    from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has. ``reentry_lines``: through
-    which partial rows come back ahead of their turn.
+    ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``back``: the fibers
+    that come back to each row (:class:`.rows_of_c.Back`), ``lengths`` how long each row then is. ``pitch_b``: of lines of B.
+    ``stamps``: two arrays over B's columns and the last generation used in them. Indices into ``totals`` are the names above.
+    ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns how many. ``first_chunk``, ``next_chunk``: lines that a scan
+    of A's rows asks for, 0 where they are not scanned. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's
+    partition; empty where all are from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has.
+    ``reentry_lines``: through which partial rows come back ahead of their turn.
     """
     number = 0
+    back_rows, back_lengths, back_begins, _, _ = back
     for row in range(first_row, last_row):
-        partial = partial_before[row - first_row]
-        leaves, comes_back = 0, 0
-        if partial > 0:
-            leaves = 1
-            totals[MERGED] += partial
-            if partial_in_memory[row - first_row]:
-                comes_back = fetched_lines(partial_position, partial, lanes)
-                totals[UNIT_LINES] += comes_back
-                partial_position += partial
-        longest = -(-partial // slot_factors[0]) if comes_back else 0
-        fetched = 1 if comes_back > reentry_lines else 0
-        streamed = comes_back * fetched
-        if carry:
-            totals[JOBS] += 1
-            totals[LEAVES] += leaves
-            number = write_job(
-                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, fetched, streamed
-            )
-            continue
+        of_back = back_rows[row - first_row], back_rows[row - first_row + 1]
+        partial, leaves, comes_back, longest, fetched, streamed = 0, 0, 0, 0, 0, 0
+        for n in range(of_back[0], of_back[1]):
+            leaves += 1
+            partial += back_lengths[n]
+            if back_begins[n] >= 0:
+                lines = fetched_lines(back_begins[n], back_lengths[n], lanes)
+                comes_back += lines
+                longest = max(longest, -(-back_lengths[n] // slot_factors[min(leaves, len(slot_factors)) - 1]))
+                if lines > reentry_lines:
+                    fetched += 1
+                    streamed += lines
+        totals[MERGED] += partial
+        totals[UNIT_LINES] += comes_back
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
         if first_chunk > 0:
@@ -521,8 +544,8 @@ def gather_tile(
                 b_begin,
                 b_end,
                 b_coordinates,
-                partial,
-                comes_back,
+                back,
+                of_back,
                 reentry_lines,
                 radix,
                 lanes,

@@ -31,7 +31,7 @@ from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
 from .occupied import Occupied
 from .reads import Reads
-from .rows_of_c import RowsOfC, rows_of
+from .rows_of_c import Back, JoinedRows, RowsOfC, rows_of
 from .segments import SegmentPlaces, Segments
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
@@ -155,12 +155,13 @@ class Run:
             self.extent,
             self.tile,
             self.scheme.order,
-            *self._occupied(),
+            *_occupied(self),
             line_bits=8 * self.design.line_bytes,
             keep_a=self.scheme.buffers("A"),
             tuning=self.tuning,
             windows=self.windows,
             b_fibers=self.b_fibers,
+            joins=self.scheme.joins,
         )
         self._walk(walk)
         if walk.tiles[1] > 1:
@@ -168,16 +169,6 @@ class Run:
         self.beats["read_a_meta"] += self.reads.line_beats * walk.map_lines["A"]
         self.beats["read_b_meta"] += self.reads.line_beats * walk.map_lines["B"]
         return _engine_result(self, walk)
-
-    def _occupied(self) -> tuple[Occupied, Occupied]:
-        """Which tiles of A and B hold anything; of cells where shapes are tuned. Where tiles load what they use nobody asks."""
-        if self.rows is not None:
-            nothing = Occupied.in_table(np.zeros((1, 1), np.bool_))
-            return nothing, nothing
-        i, j, k = self.tile
-        if self.tuning is not None:
-            j, k = self.tuning.grain_j, self.tuning.grain_k
-        return Occupied.of(self.a, i, k), Occupied.of(self.b, k, j)
 
     def _walk(self, walk: TileWalk) -> None:
         tile_k, order = self.tile[2], self.scheme.order
@@ -193,14 +184,17 @@ class Run:
             j_inside_k=order.index("k") < order.index("j"),
             tuned=self.tuning is not None,
         )
-        rows = self.extent[0], walk.tiles[0], self.a_coordinates
-        self.rows_of_c = self.make_rows(self.design, self.scheme, self.reads, *rows)
+        rows = self.extent[0], walk.tiles[0], self.a_coordinates, self.a.pointers[:-1]
+        make = JoinedRows if self.scheme.joins else self.make_rows
+        self.rows_of_c = make(self.design, self.scheme, self.reads, *rows)
         # Begin positions: where the scans of the next k tile (j tile) begin.
         self._a_place, self._b_place = self.a.pointers[:-1].copy(), self.b.pointers[:-1].copy()
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
         self._bumped = np.zeros(0, np.bool_)  # its rows that stay in memory
         self._trips: Index | int = 0  # of memory before its rows can be used
         for tile in walk:
+            if self.scheme.joins:
+                self.clock.look_up(walk.visited, sum(walk.map_lines.values()))
             self._visit(walk, tile)
         self.clock.end_chain()
         self.converted_a.end_pass()
@@ -226,24 +220,29 @@ class Run:
         before = self.clock.mark()
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
-        lengths = self.places.lengths(tile)
+        part = self.scheme.joins and not tile.last_k
+        lengths = self.places.part_lengths(tile) if part else self.places.lengths(tile)
         if overlapped:
             usable = self._beside_a(usable, before) + self._trips
-        jobs = self._gather(tile, at, (partial, spilled, base), lengths, usable)
+        back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
+        jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
             begin, end = self.rows_of_c.follow(int(lengths.sum()))
             self._go_on("write_c", rows_of(tile), self.reads.result_beats(0, end) - self.reads.result_beats(0, begin))
             self.clock.chain(tile.size_i, jobs, overlapped)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
+        rows, bursts, waits = self.rows_of_c.search(tile, self.pace.latency)
         self.clock.tile(
             self.clock.moved(before) + overlapped,
             before,
-            tile.size_i,
+            rows,
             jobs,
             load_beats=load_beats,
             overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
+            bursts=bursts,
+            waits=waits,
         )
 
     def _scan_of_a(self, tile: Tile, at: Segments) -> tuple[tuple[bool, bool, bool], Index, Index]:
@@ -295,29 +294,29 @@ class Run:
         self,
         tile: Tile,
         at: Segments,
-        partials: tuple[Index, NDArray[np.bool_], int],
+        back: Back,
         lengths: Index,
         usable: Index,
     ) -> NDArray[np.int64]:
         """The jobs of a tile's rows (``sw.timing.jobs.JOB_FIELDS``)."""
         first, last = rows_of(tile)
         radix = self.design.pe.merge_radix
-        examined = 0 if tile.carry else int((at.a_end[first:last] - at.a_begin[first:last]).sum())
-        jobs = np.empty((tile.size_i + JOBS_A_GROUP * (examined // radix + 2), len(JOB_FIELDS)), np.int64)
+        a_end = at.a_begin if tile.carry else at.a_end
+        leaves = int((a_end[first:last] - at.a_begin[first:last]).sum()) + len(back.lengths)
+        jobs = np.empty((tile.size_i + JOBS_A_GROUP * (leaves // radix + 2), len(JOB_FIELDS)), np.int64)
         number = gather_tile(
             first,
             last,
             self.a.pointers,
             at.a_begin,
-            at.a_end,
+            a_end,
             self.a_coordinates,
             at.b_begin,
             at.b_end,
             self.b_coordinates,
             self._bumped,
             not self.scheme.buffers("B"),
-            tile.carry,
-            *partials,
+            back,
             lengths,
             radix,
             self.lanes,
@@ -325,7 +324,7 @@ class Run:
             self.stamps,
             self.totals,
             jobs,
-            0 if tile.whole_k or self.scheme.buffers("A") else FIRST_CHUNK_LINES,
+            0 if tile.whole_k or tile.carry or self.scheme.buffers("A") else FIRST_CHUNK_LINES,
             NEXT_CHUNK_LINES,
             tile.k,
             usable,
@@ -350,6 +349,17 @@ class Run:
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += beats
         self.beats[f"{access}_meta"] += words[1] - words[0]
+
+
+def _occupied(run: Run) -> tuple[Occupied, Occupied]:
+    """Which tiles of A and B hold anything; of cells where shapes are tuned. Where tiles load what they use nobody asks."""
+    if run.rows is not None:
+        nothing = Occupied.in_table(np.zeros((1, 1), np.bool_))
+        return nothing, nothing
+    i, j, k = run.tile
+    if run.tuning is not None:
+        j, k = run.tuning.grain_j, run.tuning.grain_k
+    return Occupied.of(run.a, i, k), Occupied.of(run.b, k, j)
 
 
 def add_gathered(run: Run) -> None:

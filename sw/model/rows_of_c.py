@@ -1,7 +1,7 @@
 """Rows of C on their way out: partial rows that come back, finished parts of rows that wait for the others, positions."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,37 @@ from .walk import Tile
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["RowsOfC", "rows_of"]
+__all__ = ["Back", "JoinedRows", "RowsOfC", "rows_of"]
+
+# In which the positions in a line of one step are looked through.
+LINE_CYCLES = 2
 
 
 def rows_of(tile: Tile) -> tuple[int, int]:
     """The first row of a tile, and the one after its last."""
     return tile.i, tile.i + tile.size_i
+
+
+class Back(NamedTuple):
+    """Fibers of C that come back to the rows of a tile, row by row.
+
+    Parameters
+    ----------
+    rows: int64[rows + 1], where the fibers of each row begin among all.
+    lengths, begins: nonzeros of each fiber, and the position in memory of the first one, -1 on chip.
+    first, last: positions in A of the nonzeros that it comes of.
+    """
+
+    rows: Index
+    lengths: Index
+    begins: Index
+    first: Index
+    last: Index
+
+    @classmethod
+    def none(cls, rows: int) -> "Back":
+        """No fiber for any of ``rows`` rows."""
+        return cls(np.zeros(rows + 1, np.int64), *(np.zeros(0, np.int64) for _ in range(4)))
 
 
 class RowsOfC:
@@ -32,16 +57,24 @@ class RowsOfC:
     Parameters
     ----------
     design, scheme: of the run. reads: counts what moves. rows: of C. tiles_i: tiles along i.
-    a_places: int64, for each nonzero of A its row of B.
+    a_places: int64, for each nonzero of A its row of B. row_starts: int64[rows], where the rows of A begin.
     """
 
     def __init__(
-        self, design: "Design", scheme: Scheme, reads: Reads, rows: int, tiles_i: int, a_places: Index
+        self,
+        design: "Design",
+        scheme: Scheme,
+        reads: Reads,
+        rows: int,
+        tiles_i: int,
+        a_places: Index,
+        row_starts: Index,
     ) -> None:
         self.reads = reads
         self.beats = reads.beats
         self.rows, self.tiles_i = rows, tiles_i
         self.a_places = a_places
+        self.row_starts = row_starts
         self.on_chip = scheme.buffers("C")
         # Partial rows leave one half and enter the other.
         lines = scheme.buffer_bytes["C"] // design.line_bytes // 2
@@ -65,6 +98,20 @@ class RowsOfC:
         if not self.on_chip:
             self.beats["read_c_meta"] += self.reads.word_beats(self._index(tile), tile.size_i + 1)
         return *self._partial[place], base
+
+    def fibers(self, tile: Tile, at: Segments, partial: Index, spilled: NDArray[np.bool_], base: int) -> Back:
+        """What comes back as the engine meets it, of what :meth:`back` says."""
+        first, last = rows_of(tile)
+        some = partial > 0
+        in_memory = np.where(spilled, partial, 0)
+        begins = np.where(spilled, base + np.cumsum(in_memory) - in_memory, -1)
+        rows = np.append(0, np.cumsum(some))
+        starts = self.row_starts[first:last]
+        return Back(rows, partial[some], begins[some], starts[some], at.a_begin[first:last][some])
+
+    def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
+        """Cycles in which rows and what comes back to them are found; lines that say where that is; cycles before."""
+        return tile.size_i, 0, 0
 
     def follow(self, nonzeros: int) -> tuple[int, int]:
         """Positions of rows that follow the rows before without a gap."""
@@ -121,3 +168,63 @@ class RowsOfC:
             lengths[first : first + len(of_rows), jt] = of_rows
             begins[first : first + len(of_rows), jt] = base + np.cumsum(of_rows) - of_rows
         return lengths, begins
+
+
+class JoinedRows(RowsOfC):
+    """Where rows of C are while each k step writes its parts of them, and the last one joins these."""
+
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        # By place along i and j, for each k step that has visited it: nonzeros of its parts, where the first one begins, and the
+        # positions in A that they come of.
+        self._parts: dict[tuple[int, int], list[tuple[Index, int, Index, Index]]] = {}
+        self._found = self._lines = (
+            0  # of the present tile: cycles in which parts are found, lines that say where they are
+        )
+
+    def back(self, tile: Tile) -> tuple[Index, NDArray[np.bool_], int]:
+        """The positions of all parts are read, a line of each step first, which says whether the step has visited the tile."""
+        nothing = np.zeros(tile.size_i, np.int64), np.ones(tile.size_i, np.bool_), 0
+        self._found = self._lines = 0
+        if tile.partial_in:
+            words = 2 * self.reads.lanes
+            lines = -(-(self._index(tile) % words + tile.size_i + 1) // words)
+            read = tile.step + len(self._parts.get((tile.index_i, tile.index_j), ())) * (lines - 1)
+            self.beats["read_c_meta"] += self.reads.line_beats * read
+            self._found, self._lines = LINE_CYCLES * read + lines, read
+        return nothing
+
+    def fibers(self, tile: Tile, at: Segments, partial: Index, spilled: NDArray[np.bool_], base: int) -> Back:
+        """The parts of each row, the earliest step first."""
+        steps = self._parts.pop((tile.index_i, tile.index_j), []) if tile.last_k else []
+        if not steps:
+            return Back.none(tile.size_i)
+        lengths, begins, first, last = (
+            np.stack(found, axis=1)
+            for found in zip(
+                *((of, where + np.cumsum(of) - of, begin, end) for of, where, begin, end in steps), strict=True
+            )
+        )
+        some = lengths > 0
+        rows = np.append(0, np.cumsum(some.sum(axis=1)))
+        self._found += int(np.maximum(1, some.sum(axis=1)).sum())
+        return Back(rows, lengths[some], begins[some], first[some], last[some])
+
+    def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
+        # The first lines say which others are asked for.
+        waits = latency + LINE_CYCLES * tile.step if self._lines else 0
+        return max(self._found, tile.size_i), self._lines, waits
+
+    def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
+        """Rows leave for good, or for the pass that joins j tiles; before the last k step parts of them leave to wait for it."""
+        if tile.last_k:
+            super().leave(tile, at, partial, lengths)
+            return
+        if tile.k_step:
+            self._partial_position = 0
+        nonzeros, (first, last) = int(lengths.sum()), rows_of(tile)
+        base, self._partial_position = self._partial_position, self._partial_position + nonzeros
+        made_of = at.a_begin[first:last].copy(), at.a_end[first:last].copy()
+        self._parts.setdefault((tile.index_i, tile.index_j), []).append((lengths, base, *made_of))
+        self.beats["write_c_data"] += self.reads.line_beats * int(fetched_lines(base, nonzeros, self.reads.lanes))
+        self.beats["write_c_meta"] += self.reads.word_beats(self._index(tile), tile.size_i + 1)

@@ -10,7 +10,7 @@ from sw.plan.gather import Index
 from sw.plan.thresholds import COUNTS_A_MAC, MANY_K_TILES, MOST_COUNTS
 
 from .growth import RowGrowth, row_growth
-from .kernels import boundaries, fiber_counts
+from .kernels import boundaries, fiber_counts, part_lengths
 from .walk import Tile
 
 __all__ = ["SegmentPlaces", "Segments"]
@@ -95,6 +95,13 @@ class SegmentPlaces:
                 begin, end = begin[self.list_rows], end[self.list_rows]
             self._of_b = columns, begin, end
         return self._of_b[1:]
+
+    def part_lengths(self, tile: Tile) -> Index:
+        """int64[rows]: elements of what the tile makes of each of its rows of C, without what steps before it have made."""
+        at, rows = self.of(tile), (tile.i, tile.i + tile.size_i)
+        segments = (at.a_begin, at.a_end, self.a_coordinates, at.b_begin, at.b_end, self.b_coordinates, self.columns)
+        found: Index = part_lengths(*rows, *segments)
+        return found
 
     def lengths(self, tile: Tile) -> Index:
         """int64[rows]: elements of each row of C once the tile has been computed."""

@@ -19,6 +19,7 @@ from sw.timing.jobs import JOB_FIELDS
 
 from .kernels import fiber_counts, gather_tile
 from .machine import Run, add_gathered
+from .rows_of_c import Back
 from .walk import TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -112,10 +113,7 @@ class _UsedRun(Run):
                 self.b_coordinates,
                 bumped,
                 False,
-                False,
-                np.zeros(rows, np.int64),
-                np.ones(rows, np.bool_),
-                0,
+                Back.none(rows),
                 of_rows,
                 self.design.pe.merge_radix,
                 self.lanes,

@@ -27,7 +27,10 @@ def hardware_rule(
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """One visited tile; fields as the controller's tile record (``rtl.types.tile``), and its place along i and j."""
+    """One visited tile; fields as the controller's tile record (``rtl.types.tile``), and its place along i and j.
+
+    ``step``: number of the k step, where parts of rows are joined; else 0.
+    """
 
     i: int
     j: int
@@ -37,6 +40,7 @@ class Tile:
     size_k: int
     index_i: int
     index_j: int
+    step: int
     carry: bool
     partial_in: bool
     k_step: bool
@@ -71,6 +75,7 @@ class TileWalk:
     line_bits: bits of a line: so much of a tile map is read at a time.
     keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
     b_fibers: the rank that numbers B's fibers, ``k`` (rows) or ``j`` (columns).
+    joins: the last k step joins parts of rows, so that others without work are left out.
     windows: int[tiles_i, 2]: what each tile along i spans of k, begin and end, where k is not cut in steps. One that is
         empty is an empty tile; there are no maps then, ``occupied_a`` and ``occupied_b`` are not looked at.
     tuning: None where the shape stays. Else :meth:`loaded` is to be called for each tile of B that was put in place,
@@ -92,6 +97,7 @@ class TileWalk:
         tuning: Tuning | None = None,
         windows: NDArray[np.int64] | None = None,
         b_fibers: str = "k",
+        joins: bool = False,
     ) -> None:
         self.extent = extent
         # Ranks of B: the one along which its fibers run, and the one that numbers them. Its rules are those of an order in which
@@ -107,6 +113,7 @@ class TileWalk:
         self.keep_a = keep_a
         self.tuning = tuning
         self.windows = windows
+        self.joins = joins
         self.grains = tile if tuning is None else (tile[0], tuning.grain_j, tuning.grain_k)
         self.tiles = (-(-extent[0] // tile[0]), 1)
         self.visited = 0
@@ -190,12 +197,17 @@ class TileWalk:
             )
             empty = not must and not all(occupied)
             self.empty += empty
-            skip = empty and k_innermost and not last_k
+            skip = empty and (k_innermost or self.joins) and not last_k
             whole_k = begin[2] == 0 and last_k
             advance_a = not last_k and (j_outside_k or last_j or a_stays)
             # A tile of B with all fibers stays in place while i moves, unless tuning may cut it meanwhile.
             stays_b = begin[across] == 0 and at_end[across] and self.tuning is None
             advance_b = not at_end[along] and (order_of_b != "jik" or last_i or stays_b)
+            partial_in = partial_exists if k_innermost else begin[2] != 0
+            k_step = k_before != begin[2]
+            if self.joins:
+                partial_in = partial_in and last_k
+                k_step = k_before is None or begin[2] < k_before
             if not skip:
                 yield Tile(
                     i=begin[0],
@@ -206,9 +218,10 @@ class TileWalk:
                     size_k=span[1],
                     index_i=index_i,
                     index_j=index_j,
+                    step=begin[2] // self.shape[2] if self.joins else 0,
                     carry=empty,
-                    partial_in=partial_exists if k_innermost else begin[2] != 0,
-                    k_step=k_before != begin[2],
+                    partial_in=partial_in,
+                    k_step=k_step,
                     last_k=last_k,
                     whole_j=begin[1] == 0 and last_j,
                     whole_k=whole_k,

@@ -17,8 +17,9 @@ from sw.cost.candidates.share_of_b import ShareOfB
 from sw.cost.candidates.strip_width import best_strips
 from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.candidates.tile_height import best_kept
+from sw.cost.partial_rows import cheaper
 from sw.cost.passes import NO_PASSES, Passes
-from sw.cost.predict import Prediction, predict, predict_whole
+from sw.cost.predict import Prediction, predict_whole
 from sw.cost.protocol import Machine
 from sw.plan.thresholds import (
     BYPASS_CLOSE,
@@ -284,7 +285,7 @@ def _add(pool: dict[tuple[Any, ...], Candidate], workload: Workload, design: Mac
         scheme.validate(design, workload.I, workload.J, workload.K)
     except SchemeError:
         return
-    pool[key] = scheme, predict(workload, design, scheme)
+    pool[key] = cheaper(workload, design, scheme)
 
 
 def _even(size: int, parts: int) -> int:

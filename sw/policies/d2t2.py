@@ -5,6 +5,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from sw.cost.partial_rows import cheaper
 from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.cost.tile_traffic import TrafficModel
@@ -98,7 +99,8 @@ def d2t2(
         fifo_bytes=division.fifo_bytes,
         mode={"A": BUFFERING if division.keeps_a else STREAMING, "B": BUFFERING, "C": STREAMING},
     )
-    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())
+    scheme, prediction = cheaper(workload, design, scheme, predict_rows)
+    return replace(scheme, predicted=prediction.as_dict())
 
 
 @dataclass(frozen=True)

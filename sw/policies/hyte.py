@@ -53,7 +53,7 @@ def hyte(
     return replace(
         scheme,
         predicted=prediction.as_dict(),
-        alternatives=[_summary(s, p) for s, p in others],
+        alternatives=[_summary(s, p) for s, p in sorted(others, key=lambda other: other[1].cycles)],
     )
 
 

@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from sw.cost.candidates.evaluator import Judge
 from sw.cost.candidates.grids import small_space
 from sw.cost.candidates.resident import listed_schemes
+from sw.cost.partial_rows import cheaper
 from sw.cost.passes import NO_PASSES, Passes
-from sw.cost.predict import Prediction, predict
+from sw.cost.predict import Prediction
 from sw.cost.protocol import Machine
 from sw.operands.errors import OperandError
 from sw.plan.thresholds import OPTIMAL_BUDGET, SHAPES_A_RUN
@@ -117,7 +118,7 @@ def _space(workload: Workload, design: Machine, passes: Passes, most: int) -> li
             moving = "".join(rank for rank in order if counts[rank] > 1)  # orders of ranks with one tile are all alike
             key = f"{moving} {scheme.T_i} {scheme.T_j} {scheme.T_k} {scheme.buffer_bytes} {scheme.mode}"
             if key not in found:
-                found[key] = scheme, predict(workload, design, scheme)
+                found[key] = cheaper(workload, design, scheme)
     for scheme, prediction in [] if passes.fixes_a else listed_schemes("optimal", workload, design):
         scheme.validate(design, workload.I, workload.J, workload.K)
         found[f"{scheme.load} {scheme.T_i}"] = scheme, prediction

@@ -6,6 +6,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from sw.cost.candidates.share_of_b import BASE_SIDE, ShareOfB, scheme_for_b
+from sw.cost.partial_rows import cheaper
 from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
@@ -41,4 +42,5 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
         if T_k == limit:
             T_j = largest_good(J, lambda T: fit(T_k, T), least=T_j)
     scheme = scheme_for_b("prescient", share, (I, J, K), T_j, T_k, "ijk")
-    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())
+    scheme, prediction = cheaper(workload, design, scheme, predict_rows)
+    return replace(scheme, predicted=prediction.as_dict())

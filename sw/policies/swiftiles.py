@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sw.cost.candidates.share_of_b import ShareOfB, scheme_for_b
+from sw.cost.partial_rows import cheaper
 from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.scheme.errors import SchemeError
@@ -49,7 +50,8 @@ def swiftiles(
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
     T_k, T_j = tile_shape(workload, share, y, k, np.random.default_rng(seed))
     scheme = scheme_for_b("swiftiles", share, (I, J, K), T_j, T_k, "ijk")
-    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())
+    scheme, prediction = cheaper(workload, design, scheme, predict_rows)
+    return replace(scheme, predicted=prediction.as_dict())
 
 
 def tile_shape(workload: Workload, share: ShareOfB, y: float, k: int, rng: np.random.Generator) -> tuple[int, int]:

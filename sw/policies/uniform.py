@@ -6,6 +6,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from sw.cost.candidates.share_of_b import ShareOfB, scheme_for_b
+from sw.cost.partial_rows import cheaper
 from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
@@ -41,4 +42,5 @@ def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0,
         T_k, T_j = side, side
     scheme = scheme_for_b("uniform", share, (I, J, K), T_j, T_k, "ijk")
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
-    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())
+    scheme, prediction = cheaper(workload, design, scheme, predict_rows)
+    return replace(scheme, predicted=prediction.as_dict())

@@ -184,6 +184,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
             "MODES",
             windows=int(gathered is not None),
             listed=int(list_rows is not None),
+            joined=int(scheme.joins),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
         "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
@@ -244,8 +245,9 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
     registers["C_POINTERS"] = layout.place("c_pointers", stored["C"].sizes(rows, 0)["pointers"])
     registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
-    registers["C_PARTIAL0"] = layout.place("c_partial0", sizes["C_PARTIAL"])
-    registers["C_PARTIAL1"] = layout.place("c_partial1", sizes["C_PARTIAL"])
+    words_a_line = 2 * design.lanes
+    part_words = -(-words // words_a_line) * words_a_line if scheme.joins else 0
+    registers |= _place_partial(layout, sizes["C_PARTIAL"], part_words, stored["C"].word_bytes * (tiles_k - 1))
     registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
     registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", stored["C"].word_bytes * words)
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
@@ -279,6 +281,20 @@ def _place_stored(layout: _Layout, stored: StoredA, a: Csr) -> dict[str, int]:
     return found | {"CONVERSION": pack_fields("CONVERSION", enable=1, **source)}
 
 
+def _place_partial(layout: _Layout, size: int, part_words: int, word_bytes: int) -> dict[str, int]:
+    """The two regions of partial rows: what the registers say of them.
+
+    ``part_words``: above 0 where parts of rows are joined. The second region then has the positions, step by step; a word of 0
+    begins a tile that was not visited. ``word_bytes``: of a word for each step.
+    """
+    found = {"PART_WORDS": part_words, "C_PARTIAL0": layout.place("c_partial0", size)}
+    if not part_words:
+        return found | {"C_PARTIAL1": layout.place("c_partial1", size)}
+    found["C_PARTIAL1"] = layout.place("c_part_positions", part_words * word_bytes)
+    layout.regions["c_part_positions"].data[:] = 0
+    return found
+
+
 def _c_bytes(design: "Design", planned: Plan[Csr], *, cut_j: bool, cut_k: bool) -> dict[str, int]:
     """Bytes of the regions for nonzeros of C, each as if it took ``ELEMENT_BYTES``."""
     scheme, a, columns = planned.scheme, planned.a, planned.b.columns
@@ -289,11 +305,38 @@ def _c_bytes(design: "Design", planned: Plan[Csr], *, cut_j: bool, cut_k: bool) 
     scratch = 0
     if design.pe.dataflow != WEIGHT_STATIONARY:  # whose rows are never merged in steps
         scratch = max(scratch_elements(a, macs, design.pe.merge_radix, width, columns) for width in widths)
-    nonzeros = {"ELEMENTS": most, "PARTIAL": most * cut_k, "FINISHED": most * cut_j, "SCRATCH": scratch}
+    partial = _most_parts(planned) if scheme.joins else most * cut_k
+    nonzeros = {"ELEMENTS": most, "PARTIAL": partial, "FINISHED": most * cut_j, "SCRATCH": scratch}
     line = design.line_bytes
     sizes = {f"C_{name}": -(-ELEMENT_BYTES * count // line) * line for name, count in nonzeros.items()}
     sizes["C_SCRATCH"] *= design.scratch_slots
     return sizes
+
+
+def _most_parts(planned: Plan[Csr]) -> int:
+    """Nonzeros that the parts of rows take at most while they wait: of each row the MACs of each k step but the last, or T_j.
+
+    The region begins anew with each sweep over k: what one sweep leaves counts, the most of any.
+    """
+    scheme, a, b = planned.scheme, planned.a, planned.b
+    tiles_i, tiles_j, tiles_k = scheme.tiles_per_rank(a.rows, b.columns, a.columns)
+    rows = np.repeat(np.arange(a.rows, dtype=np.int64), np.diff(a.pointers))
+    outer = scheme.order[: scheme.order.index("k")]
+    most = 0
+    # Tiles along j one by one where they are sweeps of their own; else the columns of all together.
+    for jt in range(tiles_j):
+        inside = (b.coordinates >= jt * scheme.T_j) & (b.coordinates < (jt + 1) * scheme.T_j)
+        lengths = np.diff(np.append(0, np.cumsum(inside))[b.pointers])
+        step = a.coordinates // scheme.T_k
+        used = step < tiles_k - 1
+        part, of_part = np.unique(rows[used] * tiles_k + step[used], return_inverse=True)
+        macs = np.bincount(of_part, lengths[a.coordinates[used]], len(part)).astype(np.int64)
+        of_rows = np.bincount(part // tiles_k, np.minimum(macs, scheme.T_j), a.rows).astype(np.int64)
+        sweeps = np.add.reduceat(of_rows, planned.begins[:-1]) if "i" in outer else of_rows.sum(keepdims=True)
+        most = max(most, int(sweeps.max())) if "j" in outer else most + int(sweeps.max())
+    if most > MAXIMUM_ELEMENTS - 1:
+        raise ImageError(f"parts of C's rows are up to {most} nonzeros, positions count to {MAXIMUM_ELEMENTS - 1}")
+    return most
 
 
 def window_table(gathered: RowPlan) -> NDArray[np.uint64]:

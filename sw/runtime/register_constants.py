@@ -119,6 +119,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
             ("c_buffering", 2, 1, "rw"),
             ("windows", 3, 1, "rw"),
             ("listed", 4, 1, "rw"),
+            ("joined", 5, 1, "rw"),
         ),
     ),
     "TUNING": (
@@ -160,6 +161,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "C_BASE": (0x150, 32, "configuration", (("value", 0, 32, "rw"),)),
     "C_LINES": (0x154, 32, "configuration", (("value", 0, 32, "rw"),)),
     "FIFO_LINES_B": (0x15C, 32, "configuration", (("value", 0, 32, "rw"),)),
+    "PART_WORDS": (0x160, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_POINTERS": (0x200, 64, "address", (("value", 0, 64, "rw"),)),
     "A_ELEMENTS": (0x208, 64, "address", (("value", 0, 64, "rw"),)),
     "A_POSITIONS": (0x210, 64, "address", (("value", 0, 64, "rw"),)),

@@ -278,6 +278,7 @@ def result_record(
             "load": scheme.load,
             "strips": scheme.strips,
             "row_order": scheme.row_order,
+            "partial_rows": scheme.partial_rows,
             "predicted": dict(scheme.predicted),
         },
         "macs": macs,

@@ -11,6 +11,8 @@ from .explicit_tiles import malformed
 from .shares import partition_of
 from .terms import (
     BUFFERING,
+    CARRIED,
+    JOINED,
     LISTS,
     LOAD_TILE,
     LOAD_USED,
@@ -68,6 +70,8 @@ class HardwareScheme:
         buffered. Empty for one shape. No hardware runs these.
     load: what a tile loads of B: ``tile`` all of its part, ``list`` the rows that it uses, which stay in place for the tiles
         after it (:mod:`sw.plan.gather`; k is whole then), ``used`` the same for itself alone, with ``tiles`` that cut i alone.
+    partial_rows: what becomes of partial rows of C where k is cut: ``carried`` along from step to step, or ``joined`` by the last
+        step from the parts that each step has written (HYTE 5.1, 5.3).
     row_order: in which A's rows are met: one of ``ROW_ORDERS`` or a file (:mod:`sw.plan.row_order`).
     """
 
@@ -83,6 +87,7 @@ class HardwareScheme:
     load: str = LOAD_TILE
     strips: int = 0
     row_order: str = NATURAL
+    partial_rows: str = CARRIED
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -106,6 +111,8 @@ class HardwareScheme:
             raise SchemeError("strips", self.strips, f"0 where load is {self.load}")
         if not isinstance(self.row_order, str) or not self.row_order:
             raise SchemeError("row_order", self.row_order, f"one of {', '.join(ROW_ORDERS)} or a file")
+        if self.partial_rows not in (CARRIED, JOINED):
+            raise SchemeError("partial_rows", self.partial_rows, f"{CARRIED} or {JOINED}")
         wrong = malformed(self.tiles)
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
@@ -117,6 +124,11 @@ class HardwareScheme:
     def buffers(self, tensor: str) -> bool:
         """Whether tiles of ``tensor`` are kept on chip."""
         return self.mode[tensor] == BUFFERING
+
+    @property
+    def joins(self) -> bool:
+        """The last k step joins the parts of rows of C that each step has written."""
+        return self.partial_rows == JOINED
 
     @property
     def gathers(self) -> bool:

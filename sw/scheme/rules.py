@@ -6,9 +6,12 @@ from .hardware_scheme import HardwareScheme
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
 from .terms import (
     BUFFERING,
+    CARRIED,
     EXPLICIT_ORDER,
     GUSTAVSON,
+    JOINED,
     LOAD_USED,
+    MOST_STEPS,
     MOST_STRIPS,
     NATURAL,
     ONLY_B,
@@ -29,6 +32,8 @@ def check_plain_tiles(scheme: HardwareScheme, dataflow: str) -> None:
         raise SchemeError("load", scheme.load, absent)
     if scheme.tuning:
         raise SchemeError("tuning", True, absent)
+    if scheme.joins:
+        raise SchemeError("partial_rows", scheme.partial_rows, absent)
     if scheme.row_order != NATURAL:
         raise SchemeError("row_order", scheme.row_order, absent)
 
@@ -84,6 +89,7 @@ def check(scheme: HardwareScheme, design: Hardware, extent: tuple[int, int, int]
     if scheme.tiles:
         _check_explicit(scheme, extent)
     _check_tuning(scheme, design)
+    _check_joined(scheme, extent[2])
     if scheme.buffers("C"):
         if scheme.order[2] != "k":
             raise SchemeError("mode.C", scheme.mode["C"], f"{STREAMING} while k is not innermost in {scheme.order}")
@@ -103,6 +109,22 @@ def _check_tuning(scheme: HardwareScheme, design: Hardware) -> None:
         raise SchemeError("tuning", True, "false: the design has tuning.dynamic = false")
     if not scheme.buffers("B"):
         raise SchemeError("tuning", True, f"false while mode.B is {STREAMING}: there is no tile of B to fit")
+
+
+def _check_joined(scheme: HardwareScheme, inner: int) -> None:
+    """Parts of rows are joined from memory, of tiles that keep their sides, in as many k steps as the hardware tells apart."""
+    if not scheme.joins:
+        return
+    for excludes, what in (
+        (scheme.buffers("C"), f"mode.C is {BUFFERING}"),
+        (scheme.gathers, f"load is {scheme.load}"),
+        (bool(scheme.tiles), "tiles says every shape"),
+        (scheme.tuning, "tuning is true"),
+    ):
+        if excludes:
+            raise SchemeError("partial_rows", JOINED, f"{CARRIED} where {what}")
+    if scheme.T_k * MOST_STEPS < inner:
+        raise SchemeError("T_k", scheme.T_k, f"at least {-(-inner // MOST_STEPS)} where partial_rows is {JOINED}")
 
 
 def _check_gathered(scheme: HardwareScheme, extent: tuple[int, int, int]) -> None:

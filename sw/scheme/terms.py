@@ -2,15 +2,18 @@
 
 __all__ = [
     "BUFFERING",
+    "CARRIED",
     "EXPLICIT_ORDER",
     "GUSTAVSON",
     "INNER",
+    "JOINED",
     "LISTS",
     "LOAD_LIST",
     "LOAD_REUSE",
     "LOAD_TILE",
     "LOAD_USED",
     "LOAD_WINDOW",
+    "MOST_STEPS",
     "MOST_STRIPS",
     "ONLY_B",
     "ORDERS",
@@ -27,6 +30,8 @@ from sw.timing.hardware import ORDERS
 
 TENSORS = ("A", "B", "C")
 STREAMING, BUFFERING = "streaming", "buffering"
+# Partial rows of C: each k step takes all of them along; each writes those that it makes, and the last one joins them.
+CARRIED, JOINED = "carried", "joined"
 # What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; of these rows those that are used
 # again in time, while the others go by; the rows that it uses for itself alone.
 LOAD_TILE, LOAD_LIST, LOAD_REUSE, LOAD_USED = "tile", "list", "reuse", "used"
@@ -41,6 +46,8 @@ EXPLICIT_ORDER = "jki"
 # In which A's rows are met, beside a file of the user's (:mod:`sw.plan.row_order`).
 NATURAL = "natural"
 ROW_ORDERS = (NATURAL, "rcm", "greedy")
+# Tiles along k where parts of rows are joined: the parts that the hardware tells apart (``rtl.types.MOST_PARTS``), and the last.
+MOST_STEPS = 33
 # Of a row of C.
 MOST_STRIPS = 4096
 

@@ -43,6 +43,7 @@ class Case:
     c_lines: int = 0
     keep_c: bool = True
     tuning: bool = False
+    parts: bool = False  # of rows are joined by the last k step
     lists: bool = False  # tiles load the rows of B that they use
     band: bool = False  # A has all elements beside its diagonal: the rows of B come in order, and no list is needed
     density: float = 0.3
@@ -52,6 +53,7 @@ class Case:
 # that are kept, overbooked and streamed, and shapes that change.
 CASES: Mapping[str, Case] = {
     "all ranks cut": Case("kij", (7, 8, 7), b_lines=12),
+    "parts joined": Case("kij", (7, 16, 4), b_lines=30, parts=True),
     "k innermost, C on chip": Case("ijk", (7, 16, 6), c_lines=40),
     "A kept": Case("ikj", (13, 5, 7), a_lines=30, c_lines=8, keep_c=False),
     "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
@@ -133,6 +135,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
         },
         tuning=case.tuning,
         load="list" if case.lists else "tile",
+        partial_rows="joined" if case.parts else "carried",
     )
 
 

@@ -88,7 +88,9 @@ class EngineBench(StreamBench):
             {"size_i": ROWS, "size_j": COLUMNS, "size_k": INNER, "last_j": 1, "last_k": 1, "whole_j": 1, "whole_k": 1},
         )
         self.set("b_region", {"base": REGION, "lines": REGION_LINES})
-        product = multiply(a, b, int(self.block.parameters["radix"]), VALUE, SimpleNamespace(T_j=COLUMNS, T_k=INNER))
+        product = multiply(
+            a, b, int(self.block.parameters["radix"]), VALUE, SimpleNamespace(T_j=COLUMNS, T_k=INNER, joins=False)
+        )
         self.macs += product.macs
         for row in range(ROWS):
             kept = slice(int(product.structural.pointers[row]), int(product.structural.pointers[row + 1]))

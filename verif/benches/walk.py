@@ -62,6 +62,7 @@ class Walk:
     occupied_a: Any
     occupied_b: Any
     keep_a: bool = False
+    joined: bool = False  # the last k step joins parts of rows
     last_k_step: int | None = None
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ class Walk:
         return not (self.occupied_a[index[0], index[2]] and self.occupied_b[index[2], index[1]])
 
     def may_skip(self, index: Triple) -> bool:
-        return self.empty(index) and self.order[2] == "k" and index[2] != self.counts[2] - 1
+        return self.empty(index) and (self.joined or self.order[2] == "k") and index[2] != self.counts[2] - 1
 
     def check(self, got: dict[str, int]) -> list[str]:
         """What is wrong with the next announced tile."""
@@ -120,13 +121,20 @@ class Walk:
         for rank, name in enumerate("ijk"):
             fields[f"size_{name}"] = min(self.tile[rank], self.extent[rank] - begin[rank])
             coverage.hit("ragged", fields[f"size_{name}"] < self.tile[rank] and index[rank] > 0)
+        last_k = index[2] == self.counts[2] - 1
+        partial_in, k_step = index[:2] in self.partial, self.last_k_step != index[2]
+        if self.joined:
+            # Tiles that were left out count as steps that may have left parts; a sweep over k that begins frees all parts.
+            partial_in = last_k and (partial_in if self.order[2] == "k" else index[2] > 0)
+            k_step = self.last_k_step is None or index[2] < self.last_k_step
         return fields | {
             "last_j": int(index[1] == self.counts[1] - 1),
-            "last_k": int(index[2] == self.counts[2] - 1),
+            "last_k": int(last_k),
             "whole_j": int(self.tile[1] >= self.extent[1]),
             "whole_k": int(self.tile[2] >= self.extent[2]),
-            "partial_in": int(index[:2] in self.partial),
-            "k_step": int(self.last_k_step != index[2]),
+            "partial_in": int(partial_in),
+            "k_step": int(k_step),
+            "step": index[2],
             "position_index": index[1] * (self.extent[0] + self.counts[0]) + begin[0] + index[0],
             "last": int(self.at == len(self.todo)),
         }

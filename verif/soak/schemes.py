@@ -12,7 +12,7 @@ from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from sw.scheme.terms import BUFFERING, LISTS, MOST_STRIPS, ONLY_B, ORDERS, STREAMING
+from sw.scheme.terms import BUFFERING, CARRIED, JOINED, LISTS, MOST_STEPS, MOST_STRIPS, ONLY_B, ORDERS, STREAMING
 
 __all__ = ["ALONG_I", "KINDS", "TILES", "TUNED", "Budget", "draw_scheme"]
 
@@ -93,6 +93,7 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
         tile["k"] = min(tile["k"], lanes * (b_lines - fifo_b - 1))
     _check_cost(sizes, tile, a, b, budget)
     line = design.line_bytes
+    may_join = not (keeps_c or tuned) and tile["k"] < sizes["k"] <= MOST_STEPS * tile["k"]
     return Scheme(
         policy="soak",
         order=rng.choice(orders),
@@ -107,6 +108,7 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
             "C": BUFFERING if keeps_c else STREAMING,
         },
         tuning=tuned,
+        partial_rows=rng.choice((CARRIED, JOINED)) if may_join else CARRIED,
     )
 
 

@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.cost.predict import Prediction, predict
+from sw.cost.partial_rows import cheaper
+from sw.cost.predict import Prediction
 from sw.cost.protocol import Machine
 from sw.cost.traffic import scratch
 from sw.plan.records import tensor_formats
@@ -293,10 +294,14 @@ class _Bound:
         return scratch(self.workload, self.design, (self.workload.J, T_k), 1)[1]
 
     def _carried_lines(self, T_k: int) -> float:
-        """Lines of partial rows that leave and come back where only k is cut, and each k step with work is a tile."""
+        """Lines of partial rows that leave and come back where only k is cut, and each k step with work is a tile.
+
+        Carried, or joined: what all steps make but for the last, which makes no more than there is of C.
+        """
         counts, steps = self.workload.output, np.unique(self._useful // T_k)
         after = len(steps) - 1 - np.searchsorted(steps, counts.first_k // T_k)
-        return 2 * counts.weighed(np.maximum(0, after)) / self.design.lanes
+        joined = max(0.0, counts.nnz_tk(T_k) - counts.nnz)
+        return 2 * min(counts.weighed(np.maximum(0, after)), joined) / self.design.lanes
 
 
 def ranked(
@@ -342,8 +347,7 @@ def ranked(
                 if cut:
                     workload.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
             count += 1
-            whole = scheme.scheme()
-            prediction = predict(workload, design, whole)
+            whole, prediction = cheaper(workload, design, scheme.scheme())
             found.append(((prediction.cycles, prediction.dram_bytes, position), whole, prediction))
             least = min(least, prediction.cycles)
 

@@ -136,7 +136,7 @@ def test_rows_are_cut_into_groups(radix: int, with_partials: int) -> None:
             ctx.set(dut.leaves.payload, {"present": length >= 0, "leaf": leaf})
             ctx.set(dut.leaves.valid, taken["leaves"] < len(items) and rng.random() < 0.8)
             ctx.set(dut.partials.valid, with_partials and taken["partials"] < len(rows) and rng.random() < 0.8)
-            ctx.set(dut.partials.payload, {"length": (*partials, 0)[taken["partials"]], "unit": 1})
+            ctx.set(dut.partials.payload, {"length": (*partials, 0)[taken["partials"]], "unit": 1, "last": 1})
             ctx.set(dut.groups.ready, rng.random() < 0.7)
             ctx.set(dut.kept, ctx.get(dut.keep) & rng.randrange(2))
             ctx.set(dut.merge_begins, ctx.get(dut.merge) & rng.randrange(2))

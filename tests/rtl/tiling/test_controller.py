@@ -142,6 +142,7 @@ class Case:
     density: float = 1.0
     maps: bool = True
     keep_a: bool = False
+    joined: bool = False
     windows: list[Window] | None = None
     capacity: int = 64
     bad: int | None = None
@@ -195,7 +196,15 @@ class Walks:
                 places.append(chain.take(window))
             assert case.bad is None or not chain.legal(case.windows[case.bad])
         walk = TileWalk(
-            extent, sides, order, occupied_a, occupied_b, 64 * self.lanes, keep_a=case.keep_a, windows=spans
+            extent,
+            sides,
+            order,
+            occupied_a,
+            occupied_b,
+            64 * self.lanes,
+            keep_a=case.keep_a,
+            windows=spans,
+            joins=case.joined,
         )
         expected = list(itertools.takewhile(lambda tile: tile.index_i != case.bad, walk))
         config = {
@@ -206,6 +215,7 @@ class Walks:
             "a_map": A_MAP if case.maps else 0,
             "b_map": B_MAP if case.maps else 0,
             "keep_a": case.keep_a,
+            "joined": case.joined,
             "gathered": case.windows is not None,
             "capacity": case.capacity,
         }
@@ -257,7 +267,8 @@ class Walks:
     def judge(self, case: Case, occupied_a: Any, occupied_b: Any) -> Walk | WindowWalk | None:
         """What follows the walk by the contract alone. None for windows so long that to follow each row takes minutes."""
         if case.windows is None:
-            return Walk(case.extent, case.tile, case.order, occupied_a, occupied_b, keep_a=case.keep_a)
+            settings = {"keep_a": case.keep_a, "joined": case.joined}
+            return Walk(case.extent, case.tile, case.order, occupied_a, occupied_b, **settings)
         if any(window.size > MOST_ROWS for window in case.windows):
             return None
         ring = Ring(self.lanes, case.extent[2], case.tile[2], case.capacity)
@@ -301,6 +312,14 @@ def run(extent: Triple, tile: Triple, order: str, density: float = 1.0, *, lanes
 @pytest.mark.parametrize("density", [1.0, 0.6, 0.1])
 def test_walk(order: str, density: float) -> None:
     run((10, 13, 7), (4, 5, 3), order, density)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("density", [1.0, 0.6, 0.1])
+@pytest.mark.parametrize("keep_a", [False, True])
+def test_walk_with_parts_that_are_joined(order: str, density: float, keep_a: bool) -> None:
+    """Tiles without work are left out but for those of the last k step, which have the parts; k steps have numbers."""
+    run((10, 13, 17), (4, 5, 3), order, density, keep_a=keep_a, joined=True)
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -1,6 +1,6 @@
 """The golden multiplication against its definition, written out naively, and against SciPy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +21,10 @@ WHOLE = 2**32
 class Tiles:
     T_j: int = WHOLE
     T_k: int = WHOLE
+    joins: bool = False
+
+
+CUTS = (Tiles(), Tiles(T_k=7), Tiles(T_j=5), Tiles(T_j=1, T_k=1), Tiles(T_j=11, T_k=16))
 
 
 def csr(matrix, value: str) -> Csr:
@@ -83,9 +87,11 @@ def by_definition(a: Csr, b: Csr, radix: int, value: str, tiles: Tiles) -> Csr:
     for row in range(a.rows):
         stored = range(a.pointers[row], a.pointers[row + 1])
         for first_j in range(0, b.columns, tiles.T_j):
-            partial = []
+            partial, parts = [], []
             for first_k in range(0, b.rows, tiles.T_k):
                 leaves = [(None, partial)] if partial else []
+                if tiles.joins:
+                    leaves = [(None, part) for part in parts] if first_k + tiles.T_k >= b.rows else []
                 for position in stored:
                     k = int(a.coordinates[position])
                     if not first_k <= k < first_k + tiles.T_k:
@@ -98,6 +104,8 @@ def by_definition(a: Csr, b: Csr, radix: int, value: str, tiles: Tiles) -> Csr:
                     if segment:
                         leaves.append((int(a.bits[position]), segment))
                 partial = tile_row(leaves, radix, value)
+                if partial:
+                    parts.append(partial)
             coordinates += [coordinate for coordinate, _ in partial]
             bits += [pattern for _, pattern in partial]
         pointers.append(len(bits))
@@ -116,7 +124,7 @@ def by_definition(a: Csr, b: Csr, radix: int, value: str, tiles: Tiles) -> Csr:
 
 @pytest.mark.parametrize("value", ["int32", "fp32", "int8_saturate", "int16", "bf16", "bf16_flush"])
 @pytest.mark.parametrize("radix", [2, 4, 16, 64])
-@pytest.mark.parametrize("tiles", [Tiles(), Tiles(T_k=7), Tiles(T_j=5), Tiles(T_j=1, T_k=1), Tiles(T_j=11, T_k=16)])
+@pytest.mark.parametrize("tiles", [*CUTS, *(replace(cut, joins=True) for cut in CUTS)])
 def test_follows_the_definition(value, radix, tiles):
     rng = np.random.default_rng(radix)
     a = random_csr(rng, 17, 40, 0.4, value)
@@ -135,7 +143,7 @@ def test_follows_the_definition(value, radix, tiles):
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(1, 9), st.integers(1, 60), st.integers(1, 9)),
     radix=st.sampled_from([2, 4, 8]),
-    tiles=st.builds(Tiles, T_j=st.integers(1, 10), T_k=st.integers(1, 60)),
+    tiles=st.builds(Tiles, T_j=st.integers(1, 10), T_k=st.integers(1, 60), joins=st.booleans()),
     value=st.sampled_from(arithmetic.VALUES),
 )
 def test_follows_the_definition_anywhere(seed, shape, radix, tiles, value):

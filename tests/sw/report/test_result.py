@@ -24,6 +24,8 @@ SCHEME = SimpleNamespace(
     tuning=False,
     strips=0,
     row_order="natural",
+    partial_rows="carried",
+    joins=False,
     load="tile",
     predicted={},
 )

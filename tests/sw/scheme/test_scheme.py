@@ -51,6 +51,7 @@ UNUSUAL = {
     "load": "used",
     "strips": 0,
     "row_order": "greedy",
+    "partial_rows": "joined",
     "seconds": 0.1 + 0.2,
     "predicted": {"cycles": 51, "dram_bytes": 2**53 + 1},
     "alternatives": [
@@ -104,9 +105,10 @@ def test_each_field_is_read_from_json(name):
 
 def test_defaults_may_be_absent_from_json():
     document = json.loads(GOOD.to_json())
-    for name in ("tuning", "seconds", "predicted", "alternatives"):
+    for name in ("tuning", "partial_rows", "seconds", "predicted", "alternatives"):
         del document[name]
     read = Scheme.from_dict(document)
+    assert read.partial_rows == "carried" and not read.joins
     assert read.tuning is False
     assert (read.seconds, read.predicted, read.alternatives) == (0.0, {}, [])
     assert (read.cycles, read.dram_bytes) == (None, None)
@@ -192,7 +194,12 @@ def test_other_documents_are_refused_in_one_line(text):
     assert "\n" not in str(caught.value)
 
 
+# Parts of rows are joined by the last k step.
+JOINED = {"partial_rows": "joined"}
+
+
 def test_legal_schemes_pass():
+    replace(GOOD, partial_rows="joined", T_k=2).validate(TINY, *SHAPE)
     GOOD.validate(TINY, *SHAPE)
     every = replace(GOOD, mode=dict.fromkeys("ABC", BUFFERING), buffer_bytes={"A": 1024, "B": 4096, "C": 2048})
     every.validate(TINY, *SHAPE)
@@ -218,6 +225,13 @@ def test_legal_schemes_pass():
             {"mode": dict.fromkeys("AB", BUFFERING) | {"C": STREAMING}, "buffer_bytes": {"A": 800, "B": 4096, "C": 0}},
             "buffer_bytes.A",
             "at least 816: metadata of 100 rows",
+        ),
+        (JOINED | {"T_k": 1}, "T_k", "at least 2 where partial_rows is joined"),
+        (JOINED | {"T_j": 80, "T_k": 60, "load": "list"}, "partial_rows", "carried where load is list"),
+        (
+            JOINED | {"mode": dict.fromkeys("ABC", BUFFERING), "buffer_bytes": {"A": 1024, "B": 4096, "C": 1664}},
+            "partial_rows",
+            "carried where mode.C is buffering",
         ),
         ({"mode": dict.fromkeys("ABC", STREAMING)}, "mode.B", "buffering while T_j = 40 is less than J = 80"),
         (
