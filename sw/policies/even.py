@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sw.cost.partial_rows import cheaper
 from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
 from sw.formats.memory_csr import ELEMENT_BYTES
@@ -96,4 +97,5 @@ def _scheme(
         mode=ONLY_B | {"A": BUFFERING if keeps_a else STREAMING},
     )
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
-    return replace(scheme, predicted=predict_rows(workload, design, scheme).as_dict())
+    scheme, prediction = cheaper(workload, design, scheme, predict_rows)
+    return replace(scheme, predicted=prediction.as_dict())
