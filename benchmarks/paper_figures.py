@@ -143,7 +143,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "whole tiles over the smallest",
             "differs by operand",
             papers("HYTE, sizes", MEAN, "whole"),
-            "Whole is best for all: each k step carries partial rows of C.",
+            "Whole is best for all four operands.",
         ),
         Figure(
             "1b",
@@ -226,14 +226,25 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "Other matrices.",
         ),
         Figure(
-            "13", "outer and inner products", "speedups", "one command", "`--only outer` and `inner`; not run at 4 MiB."
+            "8",
+            "what order and shares, tile size and shape add to DRT",
+            "3.36",
+            papers("HYTE, steps", MEAN, "+ shape"),
+            "Size is all that counts where whole tiles are best.",
+        ),
+        Figure(
+            "13",
+            "inner products, over the best baseline",
+            "2.7",
+            papers("HYTE, inner", MEAN, "over drt"),
+            "One band; outer products do not finish at 4 MiB.",
         ),
         Figure(
             "14",
             "offline share of the time",
             "16.2%",
             papers("HYTE, policies", MEAN, "offline share"),
-            "Statistics are a whole pass here, on runs of milliseconds.",
+            "Runs take milliseconds; a smaller sample saves little.",
         ),
         Figure(
             "table 3", "area by part", "shares", "benchmarks, area", "`make bench-area` sets both beside each other."

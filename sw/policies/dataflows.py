@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from sw.cost.candidates.of_shares import scheme_of_shares
 from sw.cost.dataflows import predict_dataflow
+from sw.operands.errors import OperandError
 from sw.plan.thresholds import DRT_SIDE, FINALISTS_OF_DATAFLOWS, GRID_MOST_TILES, HARP_ROWS, OPTIMAL_BUDGET, SHARES
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -215,7 +216,17 @@ def _judged(
     if ask is None:
         return replace(found[0], policy=policy)
     found += others() if others is not None else ()
-    cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, scheme in enumerate(found))
+    known: list[tuple[int, int]] = []
+    refused: Exception | None = None
+    for n, scheme in enumerate(found):
+        try:
+            known.append((ask(scheme, workload.a, workload.b), n))
+        except (MemoryError, OperandError) as error:
+            refused = error  # its tables do not fit the memory of this computer: others are smaller
+    if not known:
+        assert refused is not None  # there is a scheme at least
+        raise refused
+    cycles, best = min(known)
     predicted = found[best].predicted | {"cycles": cycles}
     return replace(found[best], policy=policy, predicted=predicted, alternatives=[])
 

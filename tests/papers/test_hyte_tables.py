@@ -12,7 +12,7 @@ from gen.design import load_design
 
 PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
 CHEAP = ("rmat:10:8:seed=1", "pyamg:unit_cube")
-BY_OPERAND = ("policies", "energy", "steps", "samples", "sizes", "shapes", "orders")
+BY_OPERAND = ("policies", "energy", "steps", "inner", "samples", "sizes", "shapes", "orders")
 
 
 def marked(text: str) -> str:

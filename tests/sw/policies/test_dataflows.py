@@ -59,6 +59,23 @@ def test_all_of_the_space_is_better_than_a_part_of_it(dataflow):
     assert many <= 1.1 * min(every)  # 12 of some hundred, by the cost model's order
 
 
+def test_schemes_whose_tables_have_no_memory_are_left_out():
+    """The model refuses some: the best of the others is taken, and the refusal said where there are no others."""
+    machine, matrix = design("inner"), power_law(300)
+    ask = judge(machine)
+    best = schedule("optimal", matrix, matrix, machine, judge=ask, budget=12)
+
+    def refusing(scheme, a, b):
+        if (scheme.T_j, scheme.T_k, scheme.order) == (best.T_j, best.T_k, best.order):
+            raise MemoryError("no table so large")
+        return ask(scheme, a, b)
+
+    other = schedule("optimal", matrix, matrix, machine, judge=refusing, budget=12)
+    assert (other.T_j, other.T_k, other.order) != (best.T_j, best.T_k, best.order) and other.cycles >= best.cycles
+    with pytest.raises(MemoryError, match="no table"):
+        schedule("auto", matrix, matrix, machine, judge=lambda *_: (_ for _ in ()).throw(MemoryError("no table")))
+
+
 # Prediction over model: the mean over tilings, the least and the largest of one. The cost model takes tiles as evenly filled;
 # those of a band are full on the diagonal and empty beside it.
 EVEN = (0.89, 1.11), 0.5, 2.0
