@@ -14,6 +14,7 @@ from sw.plan.records import tensor_formats
 from sw.plan.thresholds import SAMPLED_NONZEROS, SAMPLED_ROWS, SAMPLED_TILES, SPREAD
 from sw.stats.pattern import Index, Pattern
 from sw.timing.assembly import assembly_jobs
+from sw.timing.constants import MERGE_CYCLES
 from sw.timing.jobs import jobs_end
 from sw.timing.pace import Pace, pace_of
 
@@ -99,7 +100,10 @@ def rows_cycles(found: TrafficEstimate) -> float:
     pace = pace_of(design, scheme.region_lines(design.line_bytes), formats)
     # Tiles without work pass on what the earlier ones left of their rows.
     passed = workload.I / found.N_i + found.carried / max(1.0, found.tiles - found.N_i * found.N_j)
-    return sum(_tile_cycles(found, tile, pace) / tile.chance for tile in tiles) + (found.tiles - found.working) * passed
+    cycles = (
+        sum(_tile_cycles(found, tile, pace) / tile.chance for tile in tiles) + (found.tiles - found.working) * passed
+    )
+    return cycles + MERGE_CYCLES * found.grouped / design.pe.count
 
 
 def assembly_cycles(found: TrafficEstimate) -> float:

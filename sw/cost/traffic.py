@@ -52,8 +52,8 @@ class TrafficEstimate(TileVisits):
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, and the ``overbooked`` share; ``loads_a`` of A tiles
     and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, ``bursts`` and
     look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass; ``sram_lines``; ``selections`` of
-    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, or of the parts of rows
-    that are joined, which are ``found`` in so many cycles, ``scratch_macs`` of scratch fibers, merged once more.
+    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, or of the parts of rows that are joined, which are
+    ``found`` in so many cycles and ``grouped`` where they are many; ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -65,18 +65,15 @@ class TrafficEstimate(TileVisits):
         self.widths = {tensor: found.record_bits for tensor, found in formats.items()}
         self.line_beats = design.buffer.line_beats
         self.traffic = Traffic()
-        self.overbooked = 0.0
-        self.bumped_macs = 0.0
-        self.leaf_lines = 0.0
-        self.bursts = 0.0
-        self.unit_lines = 0.0
+        self.overbooked = self.bumped_macs = 0.0
+        self.leaf_lines = self.bursts = self.unit_lines = 0.0
         self.lines_c = {"leave": 0.0, "joined": 0.0}
         self.sram_lines = 0.0
         self.loads = 1.0
         self.loads_a = 0.0
         self.hits_a = 0.0
         self.carried = 0.0
-        self.found = 0.0
+        self.found = self.grouped = 0.0
         self.pieces = 0.0
         self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
@@ -292,6 +289,9 @@ class TrafficEstimate(TileVisits):
             if s.joins:  # lines of positions come one by one
                 self.bursts, self.found = self.bursts + each_way, 2 * each_way + fibers
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
+        if s.joins:
+            self.grouped, more = grouped_parts(self)
+            self.scratch_macs, lines = self.scratch_macs + self.grouped, lines + more
         self.unit_lines += lines / 2
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
@@ -304,6 +304,24 @@ def _capacity(found: TrafficEstimate) -> NDArray[np.int64]:
     partition = s.partition("B", found.design)
     whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, workload.K - (found.N_k - 1) * s.T_k))
     return np.array([whole] * (found.N_k - 1) + [last], np.int64)
+
+
+def grouped_parts(found: TrafficEstimate) -> tuple[float, float]:
+    """Rows of more parts than the merge tree has inputs: as :func:`scratch`, for the step that joins them.
+
+    A row has a part in as many k steps as its nonzeros of A fall in by chance, and of all parts its share by MACs.
+    """
+    workload, radix = found.workload, found.design.pe.merge_radix
+    steps = -np.expm1(workload.a.row_lengths * np.log1p(-1 / found.N_k)) * found.N_k
+    steps *= float(found._scan("A", found.scheme.T_k).by_bits.sum()) / max(1.0, float(steps.sum()))
+    many = steps > radix
+    if not many.any():
+        return 0.0, 0.0
+    groups = np.ceil(steps[many] / radix) * found.N_j
+    each = found.carried * workload.row_macs[many] / max(1.0, workload.effmac) / groups
+    width = max(1.0, workload.width / found.N_j)
+    results = float((-width * np.expm1(-each / width) * groups).sum())
+    return results, 2 * results / found.lanes + float(groups.sum()) * 0.5
 
 
 def scratch(workload: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:
