@@ -165,7 +165,8 @@ def test_unknown_names_are_refused():
     A = MATRICES["one"]
     with pytest.raises(
         SchemeError,
-        match="^scheme: policy = 'fast': must be one of uniform, prescient, swiftiles, drt, harp, hyte, d2t2, optimal, auto$",
+        match="^scheme: policy = 'fast': must be one of uniform, prescient, swiftiles, drt, harp, hyte, d2t2, "
+        "even_columns, even_squares, even_rows, optimal, auto$",
     ):
         find_policy("fast")
     with pytest.raises(SchemeError, match="^scheme: option depth = 3: must be one of none$"):
