@@ -130,7 +130,7 @@ class Renderer:
             return "1'b0", ATOM
         top = spec[-1]
         if len(spec) > 1 and not top.name and set(top.bits) == {"0"}:
-            return self._wide(spec[:-1], width_of(spec)), ATOM
+            return self._wide(spec[:-1], width_of(spec))
         if len(spec) == 1:
             return self._part(spec[0])
         pieces: list[str] = []
@@ -151,19 +151,20 @@ class Renderer:
         known = self.module.nets.get(net)
         return known.names.get(bits, constant(bits)) if known is not None else constant(bits)
 
-    def _wide(self, spec: Spec, width: int) -> str:
+    def _wide(self, spec: Spec, width: int) -> Text:
         """Extended with zeros."""
         have = width_of(spec)
         if have == 0:
-            return constant("0" * width)
+            return constant("0" * width), ATOM
         if all(not part.name for part in spec):
-            return constant("".join(part.bits for part in reversed(spec)).rjust(width, "0"))
+            return constant("".join(part.bits for part in reversed(spec)).rjust(width, "0")), ATOM
         text, level = self.spec(spec)
         if have == width:
-            return text
+            return text, ATOM
         # Tools differ in how wide they take an operator in a cast: only what is plain is cast.
         plain = level == ATOM and (text.startswith("{") or re.fullmatch(r"\w+(\[\w+(:\d+)?\])?", text))
-        return f"{width}'({text})" if plain else f"{{{constant('0' * (width - have))}, {text}}}"
+        # Yosys takes the sign before a cast for one of its width.
+        return (f"{width}'({text})", UNARY) if plain else (f"{{{constant('0' * (width - have))}, {text}}}", ATOM)
 
     def _operand(self, spec: Spec, width: int, signed: bool = False) -> Text:
         """Cut off or extended to ``width`` bits."""
@@ -173,7 +174,7 @@ class Renderer:
         if have > width:
             return self._cut(spec, width)
         if not signed or not spec:
-            return self._wide(spec, width), ATOM
+            return self._wide(spec, width)
         if all(not part.name for part in spec):
             bits = "".join(part.bits for part in reversed(spec))
             return constant(bits.rjust(width, bits[0])), ATOM

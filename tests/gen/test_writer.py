@@ -82,7 +82,16 @@ class Odd(Block):
 
     def __init__(self) -> None:
         super().__init__(
-            {"a": In(signed(7)), "b": In(5), "c": In(3), "o": Out(14), "p": Out(9), "high": Out(32), "q": Out(4)}
+            {
+                "a": In(signed(7)),
+                "b": In(5),
+                "c": In(3),
+                "o": Out(14),
+                "p": Out(9),
+                "high": Out(32),
+                "q": Out(4),
+                "less": Out(7),
+            }
         )
 
     def build(self, platform) -> Module:
@@ -102,7 +111,7 @@ class Odd(Block):
                     pass
                 with m.Default():
                     m.d.sync += self.high[4:9].eq(self.b)
-        m.d.comb += self.q.eq((bits >> self.c)[2:6])
+        m.d.comb += [self.q.eq((bits >> self.c)[2:6]), self.less.eq(-self.c)]
         with m.FSM(name="walk"):
             with m.State("REST"):
                 with m.If(self.b.any()):
