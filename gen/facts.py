@@ -37,6 +37,7 @@ def hardware_facts() -> str:
         ),
         "MAXIMUM_ELEMENTS": (2**types.POSITION_WIDTH - 1, "Elements that a position can number", "rtl.types"),
         "MOST_LINES": (2**types.LINE_WIDTH - 1, "Lines of B's partition that an entry can name", "rtl.types"),
+        "MOST_PARTS": (types.MOST_PARTS, "Parts of a row of C that the last k step joins to its own", "rtl.types"),
         "NEXT_CHUNK_LINES": (
             chunk_peeker.NEXT_CHUNK_LINES,
             "Lines of the chunks after it",

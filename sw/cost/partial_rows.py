@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from sw.plan.thresholds import FEWEST_STEPS_JOINED
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import CARRIED, JOINED
@@ -12,9 +13,6 @@ from .predict import Prediction, predict
 from .protocol import Machine
 
 __all__ = ["cheaper"]
-
-# Two k steps move as much either way: what the first one leaves comes back once.
-FEWEST_STEPS = 3
 
 
 def cheaper(
@@ -26,7 +24,7 @@ def cheaper(
     """The scheme with partial rows carried along, or joined where the design can do that in fewer cycles, and its cost."""
     carried = replace(scheme, partial_rows=CARRIED)
     prediction = cost(workload, design, carried)
-    if scheme.tiles_per_rank(workload.I, workload.J, workload.K)[2] < FEWEST_STEPS:
+    if scheme.tiles_per_rank(workload.I, workload.J, workload.K)[2] < FEWEST_STEPS_JOINED:
         return carried, prediction
     joined = replace(scheme, partial_rows=JOINED)
     try:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.timing.constants import (
+    LOOK_UP_CYCLES,
     NEXT_CHAIN_CYCLES,
     NEXT_TILE_GAIN,
     PHASE_CYCLES,
@@ -20,9 +21,6 @@ from sw.timing.pace import Pace, chain_cycles, flying_cycles
 from .kernels import TOTALS
 
 __all__ = ["Clock", "Mark"]
-
-# Cycles in which the controller looks a tile up, but for what it waits for (``rtl.tiling.walk_sequence``).
-TILE_STEPS = 6
 
 # What had been counted at a moment: beats by tensor and kind, and the totals of the kernels.
 Mark = tuple[dict[str, int], NDArray[np.int64]]
@@ -132,7 +130,7 @@ class Clock:
         """
         seen, read = self._looked_up
         self._looked_up = tiles, lines
-        self.cycles += max(0, TILE_STEPS * (tiles - 1 - seen) + (lines - read) * self.pace.latency - self._newest)
+        self.cycles += max(0, LOOK_UP_CYCLES * (tiles - 1 - seen) + (lines - read) * self.pace.latency - self._newest)
 
     def chain(self, rows: int, jobs: NDArray[Any], overlapped: int) -> None:
         """A tile that runs into the one behind it; ``overlapped``: beats of its load."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sw.plan.gather import Index
 from sw.scheme.scheme import Scheme
+from sw.timing.constants import PARTS_LINE_CYCLES
 from sw.timing.record_beats import fetched_lines
 
 from .kernels import kept_rows
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from gen.design import Design
 
 __all__ = ["Back", "JoinedRows", "RowsOfC", "rows_of"]
-
-# In which the positions in a line of one step are looked through.
-LINE_CYCLES = 2
 
 
 def rows_of(tile: Tile) -> tuple[int, int]:
@@ -191,7 +189,7 @@ class JoinedRows(RowsOfC):
             lines = -(-(self._index(tile) % words + tile.size_i + 1) // words)
             read = tile.step + len(self._parts.get((tile.index_i, tile.index_j), ())) * (lines - 1)
             self.beats["read_c_meta"] += self.reads.line_beats * read
-            self._found, self._lines = LINE_CYCLES * read + lines, read
+            self._found, self._lines = PARTS_LINE_CYCLES * read + lines, read
         return nothing
 
     def fibers(self, tile: Tile, at: Segments, partial: Index, spilled: NDArray[np.bool_], base: int) -> Back:
@@ -212,7 +210,7 @@ class JoinedRows(RowsOfC):
 
     def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
         # The first lines say which others are asked for.
-        waits = latency + LINE_CYCLES * tile.step if self._lines else 0
+        waits = latency + PARTS_LINE_CYCLES * tile.step if self._lines else 0
         return max(self._found, tile.size_i), self._lines, waits
 
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:

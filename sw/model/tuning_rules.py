@@ -15,6 +15,7 @@ from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.golden.partition import Capacity
 from sw.golden.tuning import BETTER_THAN, CANDIDATES, OUT_OF, STAY, Counts, scores
 from sw.plan.plan import Plan
+from sw.plan.thresholds import TUNING_HYSTERESIS
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.stats.tiled_traffic import reads_again
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from gen.design import Design
 
 __all__ = ["ByCost", "run_with_rule", "text_rule"]
-
-# The published simulator: 1.1 x the cost of another shape has to be less.
-HYSTERESIS = 1.1
 
 
 def run_with_rule(design: "Design", planned: Plan[Csr], rule: Rule) -> EngineResult:
@@ -86,7 +84,7 @@ class ByCost:
         score = scores((c00, c01, c10, c11), capacities)
         costs = {c: self._cost(c, score[c] / (4 * total)) for c in CANDIDATES if c in legal or c == STAY}
         best = min(costs, key=lambda c: (costs[c], c != STAY))
-        return best if HYSTERESIS * costs[best] < costs[STAY] else STAY
+        return best if TUNING_HYSTERESIS * costs[best] < costs[STAY] else STAY
 
     def _cost(self, change: tuple[int, int], hit_rate: float) -> float:
         """Cycles of the run in tiles of the changed shape, B's nonzeros moving as that hit rate has it."""

@@ -23,6 +23,7 @@ __all__ = [
     "EVERY_SIDE",
     "FEWEST_ROWS",
     "FEWEST_RUNS",
+    "FEWEST_STEPS_JOINED",
     "FEWEST_STRETCHES",
     "FEW_NUMBERS",
     "FINALISTS",
@@ -88,6 +89,7 @@ __all__ = [
     "STRIP_START",
     "STRIP_STEP",
     "TIE",
+    "TUNING_HYSTERESIS",
     "UNITS_A_TILE",
     "UNUSED",
 ]
@@ -237,6 +239,12 @@ SAMPLED_TILES = 16
 SAMPLED_NONZEROS = 10_000
 SAMPLED_ROWS = 512
 SPREAD = 0.6180339887498949
+
+# Steps of k from which on partial rows may be joined. Two move as much either way: what the first one leaves comes back once.
+FEWEST_STEPS_JOINED = 3
+
+# Of tuning that asks the cost model: another shape is taken if so many times its cost is less. HYTE's published simulator.
+TUNING_HYSTERESIS = 1.1
 
 # Memory of the program ------------------------------------------------------------------------------------------------
 # Beyond these B is not cut into strips at all, and A not into so many elements: what planning needs in memory follows them.

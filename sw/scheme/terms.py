@@ -26,7 +26,7 @@ __all__ = [
 
 from typing import Any, Protocol
 
-from sw.timing.hardware import ORDERS
+from sw.timing.hardware import MOST_PARTS, ORDERS
 
 TENSORS = ("A", "B", "C")
 STREAMING, BUFFERING = "streaming", "buffering"
@@ -46,8 +46,8 @@ EXPLICIT_ORDER = "jki"
 # In which A's rows are met, beside a file of the user's (:mod:`sw.plan.row_order`).
 NATURAL = "natural"
 ROW_ORDERS = (NATURAL, "rcm", "greedy")
-# Tiles along k where parts of rows are joined: the parts that the hardware tells apart (``rtl.types.MOST_PARTS``), and the last.
-MOST_STEPS = 33
+# Tiles along k where parts of rows are joined: those that leave parts, and the last.
+MOST_STEPS = MOST_PARTS + 1
 # Of a row of C.
 MOST_STRIPS = 4096
 

@@ -28,12 +28,14 @@ __all__ = [
     "LEAF_ANSWER_CYCLES",
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
+    "LOOK_UP_CYCLES",
     "MEMORY_PART_CYCLES",
     "MERGE_CYCLES",
     "MOST_OVERLAPPED",
     "NEXT_CHAIN_CYCLES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
+    "PARTS_LINE_CYCLES",
     "PART_CYCLES",
     "PASSING_CYCLES",
     "PHASE_CYCLES",
@@ -64,6 +66,8 @@ __all__ = [
 ]
 
 # Around a tile --------------------------------------------------------------------------------------------------------
+# In which the controller looks a tile up, but for what it waits for (``rtl.tiling.walk_sequence``).
+LOOK_UP_CYCLES = 6
 # From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.
 START_CYCLES = 51
 # Beside the load of a tile that nothing is computed beside, beyond the memory's own latency.
@@ -146,6 +150,8 @@ TAKES_CYCLES = 5
 PASSING_CYCLES = 12.0
 # Cycles for each row and j tile in which its two pointers are read.
 POINTER_CYCLES = 2.5
+# Cycles for each line of positions in which the parts of rows of one k step are found, as its block is built.
+PARTS_LINE_CYCLES = 2
 
 # Weight-stationary PEs -------------------------------------------------------------------------------------------------
 # Around a tile's rows, as TILE_CYCLES.

@@ -6,6 +6,7 @@ __all__ = [
     "JOB_MARGIN",
     "MAXIMUM_ELEMENTS",
     "MOST_LINES",
+    "MOST_PARTS",
     "NEXT_CHUNK_LINES",
     "ORDERS",
     "READER_CYCLES",
@@ -25,6 +26,8 @@ JOB_MARGIN = 32
 MAXIMUM_ELEMENTS = 4294967295
 # Lines of B's partition that an entry can name (rtl.types).
 MOST_LINES = 65535
+# Parts of a row of C that the last k step joins to its own (rtl.types).
+MOST_PARTS = 32
 # Lines of the chunks after it (rtl.accessor.chunk_peeker).
 NEXT_CHUNK_LINES = 16
 # Inter-tile orders, outermost first; the index is the value of ORDER (rtl.regs.map).

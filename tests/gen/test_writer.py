@@ -225,7 +225,7 @@ def test_ports_are_plain_vectors_with_names(tiny):
         assert [port for port in found if port not in (("clk", 1), ("rst", 1))] == expected, module.name
         widest = max(widest, *(width for _, width in found))
     assert split > 400
-    assert widest == 128, "a beat of memory"
+    assert widest == 160, "a line of positions, and the word before it"
 
 
 def test_fields_that_ask_the_same_are_one_process(tmp_path):

@@ -45,7 +45,8 @@ ORDER_BY_INNERMOST = {"k": "ijk", "j": "ikj", "i": "jki"}
 class _Split:
     """How the buffer is shared, and which tensors' tiles it keeps; the same for many shapes.
 
-    ``most_i``, ``most_k``: rows of the highest tiles of A and of B whose metadata leave a line.
+    ``most_i``, ``most_k``: rows of the highest tiles of A and of B whose metadata leave a line; ``most_c``: rows of which half of
+    C's partition has a place for metadata and a line.
     """
 
     parts: dict[str, int]
@@ -53,10 +54,18 @@ class _Split:
     mode: dict[str, str]
     most_i: int
     most_k: int
+    most_c: int
 
     @classmethod
     def of(cls, design: Machine, shares: Shares, mode: dict[str, str]) -> "_Split":
-        return cls(*shares, mode, *(partition_of(design, shares, tensor).most_rows for tensor in "AB"))
+        most_i, most_k = (partition_of(design, shares, tensor).most_rows for tensor in "AB")
+        half = shares[0]["C"] // design.line_bytes // 2
+        return cls(*shares, mode, most_i, most_k, (half - 1) * design.lanes)
+
+    def holds(self, T_i: int, T_k: int) -> bool:
+        """Whether every tile that is kept has a place for its metadata."""
+        rows = [most for tensor, most in (("A", self.most_i), ("C", self.most_c)) if self.mode[tensor] == BUFFERING]
+        return self.most_k >= T_k and all(most >= T_i for most in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,11 @@ def _splits(design: Machine, buffered: tuple[str, ...]) -> dict[tuple[str, bool]
         for cut_k in (False, True):
             sizes: list[dict[str, int]] = [{}]
             if reused:
-                sizes = [{f"lines_{reused.lower()}": lines // share} for share in (2, 4)] if reused in buffered else []
+                sizes = (
+                    [{f"lines_{reused.lower()}": lines // (2 * share) * 2} for share in (2, 4)]
+                    if reused in buffered
+                    else []
+                )
             kept = found.setdefault((reused, cut_k), [])
             for size in sizes if "B" in buffered else []:
                 try:
@@ -192,7 +205,7 @@ def _with_shape(
         if reused != "B" and counts[inner] > 1:
             options = options + splits[reused, cut_k]
         for split in options:
-            if split.most_k >= T_k and (split.mode["A"] == STREAMING or split.most_i >= T_i):
+            if split.holds(T_i, T_k):
                 yield _Candidate(order, T_i, T_j, T_k, split)
 
 

@@ -15,7 +15,7 @@ from sw.stats.workload import Workload
 from tests.sw.stats.matrices import banded, canonical, mesh, noise, power_law
 
 SMALL = load_design("edge", ["buffer.bytes=16384", "buffer.fifo_bytes=1024"])
-EDGE = load_design("edge")
+EDGE, TINY = load_design("edge"), load_design("tiny")
 NARROW = load_design("edge", ["buffer.bytes=16384", "buffer.fifo_bytes=1024", "pe.value=int8", "memory.records=packed"])
 OPERANDS = {
     "band": banded(200, 4),
@@ -50,11 +50,12 @@ def test_bounds_never_exceed_what_they_bound(name: str, close: bool, design, mon
             assert limit <= bound.closer(candidate, float(limit)) <= cycles + 1, candidate
 
 
+@pytest.mark.parametrize("design", [SMALL, TINY], ids=["16K", "tiny"])
 @pytest.mark.parametrize("name", OPERANDS)
-def test_candidates_are_the_schemes_of_the_space(name: str) -> None:
-    workload = Workload(*pair(name), lanes=SMALL.lanes)
-    for scheme in tiling_space(workload, SMALL, tile_i=True):
-        scheme.validate(SMALL, workload.I, workload.J, workload.K)
+def test_candidates_are_the_schemes_of_the_space(name: str, design) -> None:
+    workload = Workload(*pair(name), lanes=design.lanes)
+    for scheme in tiling_space(workload, design, tile_i=True):
+        scheme.validate(design, workload.I, workload.J, workload.K)
 
 
 @pytest.mark.parametrize("name", OPERANDS)
