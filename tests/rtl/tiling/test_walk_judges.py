@@ -30,7 +30,7 @@ def record(tile: Tile, last: bool) -> dict[str, int]:
         fields[name] = int(getattr(tile, name))
     fields["last_j"] = int(tile.j + tile.size_j == EXTENT[1])
     position_index = tile.index_j * (EXTENT[0] + COUNTS[0]) + tile.i + tile.index_i
-    return fields | {"position_index": position_index, "last": int(last)}
+    return fields | {"position_index": position_index, "step": tile.k // TILE[2], "last": int(last)}
 
 
 def records(order: str, density: float, *, keep_a: bool = False) -> list[dict[str, int]]:
@@ -75,6 +75,8 @@ def test_a_wrong_field_of_any_tile_is_told(order: str, judge: Any) -> None:
         if name.startswith("from_pointers"):
             # From the pointers is right wherever a row has not been passed; from positions everywhere but there.
             continue
+        if name == "step" and judge is shaped:
+            continue  # where shapes change no parts of rows are joined
         wrong = [dict(got) for got in right]
         wrong[number][name] += -1 if wrong[number][name] == 1 and not name.startswith(("begin", "size", "pos")) else 1
         followed = judge(order, 1.0)
