@@ -201,6 +201,7 @@ def test_quadrants_of_whole_rows_count_them_as_spread_evenly() -> None:
 class Tiles:
     T_j: int
     T_k: int
+    joins: bool = False
 
 
 def cover(walk: TunedWalk, extent: tuple[int, int, int], order: str) -> None:
