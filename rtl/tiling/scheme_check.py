@@ -13,7 +13,7 @@ from .loop_order import rank_at
 from .settings import scheme
 from .tuning import tune_config
 
-__all__ = ["SchemeCheck"]
+__all__ = ["NAMED", "SchemeCheck"]
 
 ERROR_CODES = {error.name: error.code for error in ERRORS}
 # Fields that a finding points at: it names their register.

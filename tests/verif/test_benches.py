@@ -61,7 +61,7 @@ from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.assembly import AssemblyPass
 from rtl.tiling.controller import TilingController
 from rtl.tiling.run_control import RunControl
-from rtl.tiling.scheme_check import SchemeCheck
+from rtl.tiling.scheme_check import NAMED, SchemeCheck
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.tuning import TuningUnit
 from rtl.tiling.window_table import WindowTable
@@ -120,9 +120,7 @@ def counters() -> CounterBank:
 
 
 def run_control(**sizes: bool) -> RunControl:
-    names = [f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"]
-    names += ["a_lines", "b_lines", "c_lines"]
-    offsets = {name: 0x40 + 4 * n for n, name in enumerate(names)}
+    offsets = {name: 0x40 + 4 * n for n, name in enumerate(NAMED)}
     return RunControl(check=SchemeCheck(lanes=2, sram_lines=64, offsets=offsets, **sizes))
 
 

@@ -87,6 +87,7 @@ class RunBench(StreamBench):
             "c": {"base": 0, "lines": 0},
             "fifo_b": 4,
             "gathered": 0,
+            "joined": 0,
         }
         return right | changes
 
@@ -335,6 +336,8 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
     return [
         ({"extent": [20, 0, 40]}, "bad_tile_shape", at["shape_j"]),
         ({"tile": [10, 15, 0]}, "bad_tile_shape", at["tile_k"]),
+        ({"tile": [10, 15, 1], "joined": 1}, "bad_tile_shape", at["tile_k"]),
+        ({"joined": 1, "part_words": 1}, "bad_address", at["part_words"]),
         ({"order": 6}, "bad_order", 6),
         ({"order": 255}, "bad_order", 255),
         ({"b": {"base": 13, "lines": lines - 12}}, "bad_partition", at["b_lines"]),

@@ -33,6 +33,7 @@ OFFSETS = [
     "a_lines",
     "b_lines",
     "c_lines",
+    "part_words",
     "tuning",
 ]
 # Small builds of the blocks at the top of each room: class, parameters of each build, a parameter that is a block by a function.
