@@ -1,7 +1,7 @@
 """A row for each figure and table of the five papers: the paper's number, ours out of the manual's tables, their ratio.
 
 ``python -m benchmarks.paper_figures --docs docs/paper_figures.md`` writes the page's tables. Nothing is measured here: each
-number is read from the table that its own command wrote, so that no number stands in two places by hand.
+number is read from the table that its own command wrote. Where there is no table, words say what there is.
 """
 
 import argparse
@@ -71,7 +71,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "OB over N, cycles",
             "52.7",
             papers(EXTENSOR, "**mean of 18**", "OB / N, cycles"),
-            "N skips empty tiles here; operands are smaller.",
+            "N skips empty tiles here; without that it is 18 (`--all-tiles`).",
         ),
         Figure(
             "7",
@@ -85,7 +85,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "OB over P, energy",
             "2.5",
             papers(EXTENSOR, "**mean of 18**", "OB / P, energy"),
-            "As cycles: what both variants write alike is part of it.",
+            "Falls short as the cycles do.",
         ),
         Figure(
             "9a",
@@ -106,7 +106,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "OB over P at y = 22 %, cycles",
             "the most",
             papers("extensor --fill 4, by y", "OB / P, cycles", "22%"),
-            "Larger y wins on here: overbooking costs little where PEs are large.",
+            "Larger y wins on here, with small PE buffers as well.",
         ),
         Figure(
             "11",
@@ -127,7 +127,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "mean error at k = 10, points",
             "5.8",
             papers(SWIFTILES, "mean absolute error, points", "10"),
-            "Fewer operands, less spread.",
+            "Other operands.",
         ),
         Figure(
             "13",
@@ -157,7 +157,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "jki over ijk",
             "differs by operand",
             papers("HYTE, orders", MEAN, "jki"),
-            "C moves alike in all orders, so that they differ little.",
+            "C moves alike in all orders.",
         ),
         Figure(
             "3", "nonzeros by tile", "distributions", "not made", "Figure 1 of Tailors and figure 13 show the same."
@@ -181,7 +181,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "over HARP as its simulator builds it",
             "5.2",
             papers("HYTE, policies", MEAN, "over even_rows"),
-            "A whole B is best on these operands, and HARP has it whole.",
+            "Not explained.",
         ),
         Figure(
             "7",
@@ -278,7 +278,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "Tailors over d2t2, ijk",
             "2.54",
             papers("D2T2, 6b", "**over d2t2**", "tailors"),
-            "Depends on how often bumped data stream.",
+            "A bound: nothing streams twice.",
         ),
         Figure(
             "6c",

@@ -75,9 +75,9 @@ def quicken() -> None:
         return lambda _, value: value != polarity or wake()
 
     names.update(comb_waker=waker, edge_waker=edge_waker, memory_waker=waker)
-    compile_fragment = _pyrtl._FragmentCompiler
+    compile_fragment: Any = _pyrtl._FragmentCompiler
 
-    class Compiler(compile_fragment):  # type: ignore[misc, valid-type]
+    class Compiler(compile_fragment):  # type: ignore[misc] - the library has no types
         depth = 0
 
         def __call__(self, fragment: Any) -> set[Any]:
@@ -100,8 +100,8 @@ def _read_plain_signals() -> None:
     @wraps(evaluate)
     def eval_value(state: Any, value: Any) -> int:
         if type(value) is Signal:
-            return state.slots[state.get_signal(value)].curr  # type: ignore[no-any-return]
-        return evaluate(state, value)  # type: ignore[no-any-return]
+            return int(state.slots[state.get_signal(value)].curr)
+        return int(evaluate(state, value))
 
     vars(pysim)["eval_value"] = eval_value
 

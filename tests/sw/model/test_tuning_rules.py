@@ -69,18 +69,18 @@ def test_the_cost_model_leaves_a_right_shape_and_mends_a_wrong_one() -> None:
     assert changes >= 1 and tuned < 0.8 * still
 
 
-def test_the_tenth_of_hysteresis() -> None:
+def test_the_tenth_of_hysteresis(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shape whose cost is less by less than a tenth is not taken."""
     rule = ByCost(Workload(MATRIX.matrix, MATRIX.matrix, lanes=DESIGN.lanes), DESIGN, scheme(64, 600))
     for best, taken in ((0.95, STAY), (0.85, (1, 0))):
-        rule._cost = lambda change, _, best=best: best if change == (1, 0) else 1.0  # type: ignore[method-assign]
+        monkeypatch.setattr(rule, "_cost", lambda change, _, best=best: best if change == (1, 0) else 1.0)
         assert rule((5, 5, 5, 5), HUNDRED, CANDIDATES, (64, 600)) == taken
 
 
-def test_counts_are_a_mean_until_the_shape_changes() -> None:
+def test_counts_are_a_mean_until_the_shape_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = ByCost(Workload(MATRIX.matrix, MATRIX.matrix, lanes=DESIGN.lanes), DESIGN, scheme(64, 600))
     seen = []
-    rule._cost = lambda change, hit: seen.append((change, hit)) or 1.0  # type: ignore[method-assign,func-returns-value]
+    monkeypatch.setattr(rule, "_cost", lambda change, hit: seen.append((change, hit)) or 1.0)
     rule((50, 50, 50, 50), HUNDRED, [STAY], (64, 600))  # 200, of which 100 stay
     rule((0, 0, 0, 0), HUNDRED, [STAY], (64, 600))  # in the mean 100: all stay
     rule((50, 50, 50, 50), HUNDRED, [STAY], (32, 600))
