@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 
 from rtl import types
-from rtl.accessor import chunk_peeker, nonzero_reader, segment_placement
+from rtl.accessor import chunk_peeker, nonzero_reader, scratch_ring, segment_placement
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
 from rtl.pe import bumped_walk, gustavson
@@ -58,6 +58,11 @@ def hardware_facts() -> str:
             bumped_walk.REGION_PARTS,
             "The FIFO-managed region is one of so many parts of a weight-stationary PE's buffer, at least one nonzero",
             "rtl.pe.bumped_walk",
+        ),
+        "SCRATCH_MARGIN": (
+            scratch_ring.MARGIN,
+            "Lines of the ring for scratch fibers that no row takes",
+            "rtl.accessor.scratch_ring",
         ),
         "REMEMBERED_SEGMENTS": (
             segment_placement.REMEMBERED_SEGMENTS,

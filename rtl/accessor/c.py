@@ -18,6 +18,7 @@ from ..types import (
     partial_fiber,
     read_request,
     scratch_fiber,
+    scratch_places,
     sram_response,
     sram_write,
     tile,
@@ -85,7 +86,11 @@ class AccessorC(Unit):
         Fiber words with what their ticket says: those of rows in row order, those of scratch fibers in theirs, a word of
         one or the other at a time.
     buffering, base, lines : In
-        Mode and partition of C.
+        Mode of C; its partition for partial rows.
+    scratch_base : In(line_address_width), scratch_lines : In(line_address_width + 1)
+        Its partition for scratch fibers.
+    scratch_open : Out(1), merged_out : In(1), scratch_places : Out(scratch_places)
+        As :class:`ScratchWriter`'s ``open``, ``merged_out``, ``places``.
     sram_write, sram_request, sram_response
         Ports of the banked SRAM.
     occupied : Out
@@ -93,7 +98,7 @@ class AccessorC(Unit):
     partials : Out(stream), partial_region : Out(position_width)
         The rows' partial fibers, with positions from ``partial_region`` on, which is in elements from byte address 0.
     scratch_results : Out(stream)
-        Each scratch fiber, once it is in memory (:class:`ScratchWriter`).
+        Each scratch fiber, once it can be read back (:class:`ScratchWriter`).
     read_request, read_data
         A client port of the memory engine, for positions of partial rows.
     write_request, write_data : Out(stream).array(4)
@@ -120,7 +125,7 @@ class AccessorC(Unit):
     WRITERS = (
         WriteClient("c_rows", "write_c_data"),
         WriteClient("c_partials", "write_c_data"),
-        WriteClient("c_scratch", "write_c_data"),
+        WriteClient("c_scratch", "write_c_data", part="write_scratch"),
         word_client("c_positions", "write_c_meta"),
     )
 
@@ -165,6 +170,11 @@ class AccessorC(Unit):
                 "buffering": In(1),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
+                "scratch_base": In(line_address_width),
+                "scratch_lines": In(line_address_width + 1),
+                "scratch_open": Out(1),
+                "merged_out": In(1),
+                "scratch_places": Out(scratch_places(address_width, line_address_width, scratch_slots)),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "sram_request": Out(stream.Signature(line_address_width)),
                 "sram_response": In(sram_response(lanes)),
@@ -208,14 +218,16 @@ class AccessorC(Unit):
         want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
-        m.submodules.scratch_out = scratch = ScratchWriter(scratch_slots=self.scratch_slots, **sizes)
+        m.submodules.scratch_out = scratch = ScratchWriter(
+            line_address_width=self.line_address_width, scratch_slots=self.scratch_slots, **sizes
+        )
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)
         m.submodules.fibers = fibers = FiberSwitch(lanes=lanes)
         connect(m, flipped(self.sram_request), store.sram_request)
-        for n in range(2):
-            connect(m, flipped(self.sram_write[n]), store.sram_write[n])
+        connect(m, flipped(self.sram_write[1]), store.sram_write[1])
+        _share_port(m, store.sram_write[0], scratch.sram_write, self.sram_write[0])
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
@@ -251,7 +263,11 @@ class AccessorC(Unit):
             *passed(positions, self, "rows_left"),
             rows.restart.eq(self.restart),
             partials.restart.eq(take & want.k_step),
-            *passed(self, scratch, "first slot"),
+            *passed(self, scratch, "first slot merged_out"),
+            scratch.base.eq(self.scratch_base),
+            scratch.lines.eq(self.scratch_lines),
+            self.scratch_open.eq(scratch.open),
+            self.scratch_places.eq(scratch.places),
             scratch.retired.eq(self.scratch_retired),
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
@@ -285,6 +301,13 @@ class AccessorC(Unit):
             self.event_stall.eq(self.collected.valid & ~self.collected.ready),
         ]
         return m
+
+
+def _share_port(m: Module, rows: Any, scratch: Any, port: Any) -> None:
+    """Lines of rows that stay on chip go first, but not before one of a scratch fiber that waits."""
+    waits = Signal()
+    m.d.sync += waits.eq(port.valid & ~port.ready & (waits | ~rows.valid))
+    m.d.comb += chosen(rows.valid & ~waits, rows, scratch, port)
 
 
 def _connect_writers(

@@ -73,4 +73,6 @@ COUNTERS: tuple[Counter, ...] = (
         "nonzeros",
         "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns.",
     ),
+    Counter("READ_SCRATCH", "beats", "Bus beats read: scratch fibers; READ_C_DATA counts them too."),
+    Counter("WRITE_SCRATCH", "beats", "Bus beats written: scratch fibers; WRITE_C_DATA counts them too."),
 )

@@ -12,6 +12,7 @@ __all__ = [
     "READER_CYCLES",
     "READ_FIBERS",
     "REGION_PARTS",
+    "SCRATCH_MARGIN",
     "REMEMBERED_SEGMENTS",
     "UNDER_WAY",
 ]
@@ -38,6 +39,8 @@ READER_CYCLES = 7
 READ_FIBERS = 16
 # The FIFO-managed region is one of so many parts of a weight-stationary PE's buffer, at least one nonzero (rtl.pe.bumped_walk).
 REGION_PARTS = 4
+# Lines of the ring for scratch fibers that no row takes (rtl.accessor.scratch_ring).
+SCRATCH_MARGIN = 8
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
 # Jobs that a PE has under way (rtl.pe.gustavson).

@@ -53,7 +53,7 @@ __all__ = [
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
 # slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
-# come through the streamer from memory, and their lines.
+# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -67,8 +67,9 @@ JOB_FIELDS = (
     "steps",
     "fetched",
     "streamed",
+    "kept",
 )
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED = range(
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED, KEPT = range(
     len(JOB_FIELDS)
 )
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
@@ -118,11 +119,13 @@ def write_job(
     examined: int = 0,
     fetched: int = 0,
     streamed: int = 0,
+    kept: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
+    ``kept``: lines of its fiber, one for scratch memory, that stay on chip.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -136,6 +139,7 @@ def write_job(
     jobs[number, STEPS] = max(leaves, examined - 1, 1)
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
+    jobs[number, KEPT] = kept
     return number + 1
 
 
@@ -399,7 +403,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 12], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, 13], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
