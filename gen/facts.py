@@ -59,15 +59,15 @@ def hardware_facts() -> str:
             "The FIFO-managed region is one of so many parts of a weight-stationary PE's buffer, at least one nonzero",
             "rtl.pe.bumped_walk",
         ),
-        "SCRATCH_MARGIN": (
-            scratch_ring.MARGIN,
-            "Lines of the ring for scratch fibers that no row takes",
-            "rtl.accessor.scratch_ring",
-        ),
         "REMEMBERED_SEGMENTS": (
             segment_placement.REMEMBERED_SEGMENTS,
             "Segments that a B tile may have in the FIFO-managed region while it fits",
             "rtl.accessor.segment_placement",
+        ),
+        "SCRATCH_MARGIN": (
+            scratch_ring.MARGIN,
+            "Lines of the ring for scratch fibers that no row takes",
+            "rtl.accessor.scratch_ring",
         ),
         "UNDER_WAY": (jobs, "Jobs that a PE has under way", "rtl.pe.gustavson"),
     }

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import connect, flipped
 from ..accessor.lookup import FiberLookup
 from ..accessor.segment_stream import SegmentStreamer
 from ..lib.counter import popcount
-from ..lib.passed import connected
+from ..lib.passed import connected, passed
 from ..lib.stream import StreamQueue
 from ..lib.unit import ReadClient
 from ..network.collector import Collector
@@ -163,7 +163,7 @@ class GustavsonEngine(Engine):
             dispatcher.partial_region.eq(self.partial_region),
             fetch.places.eq(self.scratch_places),
             fetch.sram_response.eq(self.sram_response[self.pes + 1]),
-            collector.scratch_open.eq(self.scratch_open),
+            *passed(self, collector, "scratch_open"),
             self.merged_out.eq(collector.merged_out),
         ]
         self._reenter(m, reentry, dispatcher, row_done)

@@ -272,7 +272,10 @@ def _group_job(
     examined: int,
     kept: int,
 ) -> int:
-    """The job of a group, ``kept`` lines of whose fiber stay on chip. The fiber of ``nonzeros`` goes to scratch memory; what is known of the group is forgotten."""
+    """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten.
+
+    ``kept``: lines of the fiber that stay on chip.
+    """
     number = write_job(
         jobs,
         number,
@@ -317,8 +320,9 @@ def _merge_job(
         totals[SCRATCH_READ] += lines
         totals[LEAVES] += fibers[n, 1] > 0
         totals[MERGED] += fibers[n, 1]
-    sizes = fibers[:, 1]
-    return write_job(jobs, number, kind, len(fibers), sizes.sum(), length, 0, 0, _longest(sizes, slot_factors), kept=kept)
+    in_memory = np.minimum(fibers[:, 1], np.maximum(0, fibers[:, 0] + fibers[:, 1] - kept_lines * lanes))
+    longest = _longest(in_memory, slot_factors)
+    return write_job(jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, kept=kept)
 
 
 @njit(cache=True)

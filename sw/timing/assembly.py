@@ -61,9 +61,7 @@ def assembly_jobs(
     return np.concatenate([*jobs, own[done:]]), pieces, read, written
 
 
-def _long_row(
-    pieces: NDArray[np.int64], radix: int, lanes: int, kept_lines: int
-) -> tuple[NDArray[np.int64], int, int]:
+def _long_row(pieces: NDArray[np.int64], radix: int, lanes: int, kept_lines: int) -> tuple[NDArray[np.int64], int, int]:
     """The jobs of a row of more pieces than one takes; lines that come back from scratch memory, lines written there."""
     jobs = np.zeros((3 + 2 * (len(pieces) // radix), len(JOB_FIELDS)), np.int64)
     number = position = read = written = 0

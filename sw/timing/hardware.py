@@ -12,8 +12,8 @@ __all__ = [
     "READER_CYCLES",
     "READ_FIBERS",
     "REGION_PARTS",
-    "SCRATCH_MARGIN",
     "REMEMBERED_SEGMENTS",
+    "SCRATCH_MARGIN",
     "UNDER_WAY",
 ]
 
@@ -39,9 +39,9 @@ READER_CYCLES = 7
 READ_FIBERS = 16
 # The FIFO-managed region is one of so many parts of a weight-stationary PE's buffer, at least one nonzero (rtl.pe.bumped_walk).
 REGION_PARTS = 4
-# Lines of the ring for scratch fibers that no row takes (rtl.accessor.scratch_ring).
-SCRATCH_MARGIN = 8
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
+# Lines of the ring for scratch fibers that no row takes (rtl.accessor.scratch_ring).
+SCRATCH_MARGIN = 8
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4

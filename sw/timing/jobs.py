@@ -13,6 +13,7 @@ from .constants import (
     CHUNK_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
+    KEPT_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEAVES_AHEAD,
     LEVEL_CYCLES,
@@ -28,7 +29,7 @@ from .constants import (
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
-from .hardware import JOB_MARGIN, UNDER_WAY
+from .hardware import JOB_MARGIN, SCRATCH_MARGIN, UNDER_WAY
 from .pace import Pace
 from .record_beats import line_beats
 from .streamer import TAKEN, free_row, stream_leaves, streamer
@@ -76,8 +77,9 @@ KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS,
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
 # What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
-# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written.
-OUT, READY, ASKED, LAST_ASKED, SENT = range(5)
+# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written; lines of
+# these fibers that stay on chip.
+OUT, READY, ASKED, LAST_ASKED, SENT, NEAR = range(6)
 
 
 class PeStates(NamedTuple):
@@ -286,29 +288,60 @@ def _levels(radix: int) -> int:
 
 @njit(cache=True)
 def _to_scratch(
-    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, first: float, out: float, pace: Pace
+    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, kept: float, first: float, out: float, pace: Pace
 ) -> float:
     """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
 
-    Its last burst leaves when it is whole; the answer takes half a latency.
+    ``kept`` of its lines stay on chip. Of the others the last burst leaves when it is whole; the answer takes half a latency.
     """
     first = max(scratch[OUT], first)
     line = pace.beat * pace.line_beats
-    scratch[OUT] = max(scratch[OUT] + words * line, out)
-    last = (words - 1) % pace.burst + 1
+    spilled = max(0.0, words - kept)
+    scratch[OUT] = max(scratch[OUT] + kept + spilled * line, out)
+    scratch[NEAR] = kept + (scratch[NEAR] if kind == SCRATCH else 0.0)
     time = scratch[OUT] + WRITE_CYCLES
-    if words > last:
-        flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * line)
-    scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
-    scratch[READY] = scratch[SENT] + pace.latency / 2
-    scratch[LAST_ASKED] = min(words, pace.burst)
+    scratch[READY] = max(scratch[READY], time)
+    if spilled or not kept:
+        last = (spilled - 1) % pace.burst + 1
+        if spilled > last:
+            flow(bus, WRITE, first + WRITE_CYCLES, time, (spilled - last) * line)
+        scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
+        scratch[READY] = scratch[SENT] + pace.latency / 2
+    scratch[LAST_ASKED] = min(spilled, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
     return float(scratch[OUT])
 
 
 @njit(cache=True)
+def _ring_waits(ring: NDArray[Any], kept: float, most: float) -> float:
+    """When a fiber has lines of the ring for all that it keeps: rows give theirs back in their order, as they leave.
+
+    ``ring``: float64[2, rows]: of the rows under way, the oldest first, lines and when they leave; the last one is at hand.
+    """
+    time = 0.0
+    at = 0
+    while at < ring.shape[1] - 1 and ring[0].sum() + kept > most:
+        time = max(time, ring[1, at]) if ring[0, at] else time
+        ring[0, at] = 0.0
+        at += 1
+    ring[0, -1] += kept
+    return time
+
+
+@njit(cache=True)
+def _ring_row_leaves(ring: NDArray[Any], time: float) -> None:
+    """The row at hand leaves, and another one comes."""
+    ring[1, -1] = time
+    for at in range(ring.shape[1] - 1):
+        ring[:, at] = ring[:, at + 1]
+    ring[:, -1] = 0.0
+
+
+@njit(cache=True)
 def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
+    if scratch[ASKED] == 0:
+        return time + KEPT_CYCLES
     line = pace.beat * pace.line_beats
     _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency + pace.reader, line)
     return float(take(bus, READ, end, scratch[LAST_ASKED] * line)[0] + line)
@@ -424,7 +457,9 @@ def jobs_end(
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     dispatched = dispatched_now = present = row_out = 0.0
-    scratch = np.zeros(5, np.float64)
+    scratch = np.zeros(6, np.float64)
+    ring = np.zeros((2, pace.scratch_slots + 1), np.float64)
+    most_kept = float(pace.scratch_lines - SCRATCH_MARGIN)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     # Of memory for a nonzero of A.
@@ -447,7 +482,7 @@ def jobs_end(
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
-            direct = merged / lanes - scratch[ASKED]
+            direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
             came = _from_scratch(bus, scratch, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
@@ -464,7 +499,7 @@ def jobs_end(
             if a_selection:
                 take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
-                direct = merged / lanes - scratch[ASKED]
+                direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
                 came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
             elif jobs[n, FETCHED]:
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
@@ -492,12 +527,17 @@ def jobs_end(
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
+        kept = float(jobs[n, KEPT])
         left = scratch[OUT] if aside else row_out
+        if kept:
+            left = max(left, _ring_waits(ring, kept, most_kept))
+            scratch[OUT] = left
+            of_bus -= min(words, kept) * beat * pace.line_beats
         end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
         memory += of_bus
         leaving += of_bus
         if aside:
-            left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
+            left = _to_scratch(bus, scratch, kind, words, kept, begin + fill, out, pace)
         else:
             first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)
@@ -507,7 +547,8 @@ def jobs_end(
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
-            scratch[ASKED] = scratch[LAST_ASKED] = 0.0
+            scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = 0.0
+            _ring_row_leaves(ring, left)
         _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out

@@ -37,7 +37,7 @@ def fetched_lines(begin: int, length: int, lanes: int) -> int:
 
 @njit(cache=True)
 def spilled_lines(begin: int, length: int, lanes: int, kept: int) -> int:
-    """Lines of a scratch fiber that lie in memory, from nonzero ``begin`` of its row's slot on, whose first lines are ``kept``."""
+    """Lines in memory of a scratch fiber that begins at nonzero ``begin`` of its slot, whose first lines are ``kept`` on chip."""
     if length == 0:
         return 0
     return max(-(-(begin + length) // lanes), kept) - max(begin // lanes, kept)
