@@ -22,8 +22,8 @@ Candidate = tuple[Scheme, Prediction]
 def with_scratch(workload: Workload, design: Machine, best: Candidate, passes: Passes) -> Candidate | None:
     """The scheme with scratch fibers on chip, and its prediction; None where that gains nothing.
 
-    ``best``: one that leaves k whole, and j, but in strips. Others get None, and so do operands without long rows. ``passes``: its
-    prediction counts those before and after the run.
+    ``best``: one that leaves k whole, and j, but in strips. Others get None, and so do operands without long rows.
+    ``passes``: its prediction counts those before and after the run.
     """
     scheme, prediction = best
     whole = scheme.tiles_per_rank(workload.I, workload.J, workload.K) == (1, 1, 1)

@@ -251,6 +251,17 @@ def test_legal_schemes_pass():
             "buffer_bytes.C",
             "at least 1632 and a multiple of 32",
         ),
+        ({"scratch_bytes": 8}, "scratch_bytes", "a multiple of the line size 16, at most the 0 of buffer_bytes.C"),
+        ({"scratch_bytes": 32}, "scratch_bytes", "a multiple of the line size 16, at most the 0 of buffer_bytes.C"),
+        (
+            {
+                "mode": dict.fromkeys("ABC", BUFFERING),
+                "buffer_bytes": {"A": 1024, "B": 4096, "C": 1664},
+                "scratch_bytes": 64,
+            },
+            "buffer_bytes.C",
+            "at least 1632 and a multiple of 32 beside 64 of scratch_bytes",
+        ),
     ],
 )
 def test_illegal_schemes_say_field_and_bound(change, field, allowed):
