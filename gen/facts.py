@@ -69,6 +69,11 @@ def hardware_facts() -> str:
             "Lines of the ring for scratch fibers that no row takes",
             "rtl.accessor.scratch_ring",
         ),
+        "SCRATCH_ROWS": (
+            scratch_ring.ROWS,
+            "Long rows that the other lines are enough for",
+            "rtl.accessor.scratch_ring",
+        ),
         "UNDER_WAY": (jobs, "Jobs that a PE has under way", "rtl.pe.gustavson"),
     }
     lines = [

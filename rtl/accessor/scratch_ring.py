@@ -12,19 +12,21 @@ from ..lib.stream import StreamQueue
 from ..types import sram_write
 from .line_packer import packed_line
 
-__all__ = ["MARGIN", "ScratchRing"]
+__all__ = ["MARGIN", "ROWS", "ScratchRing"]
 
 # Lines that words on their way between collector and ring may take: two wait in the collector's queue, one is packed, two
 # lines wait for the SRAM.
 MARGIN = 8
+# Long rows that the others' lines are enough for: one comes while the one before it is merged.
+ROWS = 2
 
 
 class ScratchRing(Block):
     """Places the first lines of each long row's slot in a ring: the next free line, row after row.
 
     A row gives its lines back when its own fiber has left, in the order in which rows began. So that this order alone decides who
-    waits, the first ``keep_lines`` lines of every row stay on chip, whatever else is there: all lines of the ring but a margin.
-    A row waits for the rows before it alone.
+    waits, the first ``keep_lines`` lines of every row stay on chip, whatever else is there: half of the ring but for a margin. A
+    row waits for the rows before it alone.
 
     Parameters
     ----------
@@ -113,8 +115,8 @@ class ScratchRing(Block):
             self.idle.eq(writes.level == 0),
         ]
         m.d.sync += [
-            self.keep_lines.eq(Mux(self.lines > MARGIN, self.lines - MARGIN, 0)),
-            self.open.eq(used <= self.keep_lines),
+            self.keep_lines.eq(Mux(self.lines > MARGIN, self.lines - MARGIN, 0) // ROWS),
+            self.open.eq((used + MARGIN <= self.lines) | (self.keep_lines == 0)),
             used.eq(used + takes - Mux(self.merged_out, taken[oldest], 0)),
         ]
         with m.If(takes):

@@ -13,7 +13,6 @@ from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.constants import AHEAD_LINES, CHUNK_END_CYCLES, SETTLE_CYCLES
-from sw.timing.hardware import SCRATCH_MARGIN
 from sw.timing.jobs import (
     FETCHED,
     JOB_FIELDS,
@@ -27,7 +26,7 @@ from sw.timing.jobs import (
     jobs_end,
     write_job,
 )
-from sw.timing.pace import Pace, flying_cycles, load_trips
+from sw.timing.pace import Pace, flying_cycles, kept_lines, load_trips
 from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .sampling import rows_of
@@ -131,9 +130,9 @@ def replay(
 
 
 @njit(cache=True)
-def _kept(place: int, nonzeros: int, lanes: int, kept_lines: int) -> int:
+def _kept(place: int, nonzeros: int, lanes: int, most: int) -> int:
     """Lines of the ring that a scratch fiber takes which begins at this nonzero of its slot."""
-    return max(0, min(-(-(place + nonzeros) // lanes), kept_lines) - min(-(-place // lanes), kept_lines))
+    return max(0, min(-(-(place + nonzeros) // lanes), most) - min(-(-place // lanes), most))
 
 
 @njit(cache=True)
@@ -164,7 +163,7 @@ def _jobs_of_row(
     wait, fetched, bumped_macs = 0, 0, 0
     # In scratch memory: fibers, nonzeros of all and of the one that takes longest to come back, lines written and read.
     fibers, in_scratch, largest, scratch = 0, 0, 0, 0.0
-    place, kept_lines = 0, max(0, pace.scratch_lines - SCRATCH_MARGIN)  # in the row's slot; its lines on chip
+    place, on_chip = 0, kept_lines(pace.scratch_lines)  # in the row's slot; its lines that stay
     position = begin
     while True:
         first = position
@@ -212,25 +211,25 @@ def _jobs_of_row(
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
             jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found, lines,
-            _kept(place, given, lanes, kept_lines),
+            _kept(place, given, lanes, on_chip),
         )  # fmt: skip
-        spilled = min(given, max(0, place + given - kept_lines * lanes))
+        spilled = min(given, max(0, place + given - on_chip * lanes))
         place += given
         largest = max(largest, spilled // pace.slot_factors[fibers])
         fibers += 1
         in_scratch += given
-        scratch += 2 * spilled / lanes + (spilled > 0 or kept_lines == 0)
+        scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
         if position == end:
             number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, 0, largest)
             break
         if fibers == radix:
             # No more fit: these become one fiber.
             so_far = min(in_scratch, length)
-            kept = _kept(place, so_far, lanes, kept_lines)
+            kept = _kept(place, so_far, lanes, on_chip)
             number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, kept=kept)
-            spilled = min(so_far, max(0, place + so_far - kept_lines * lanes))
+            spilled = min(so_far, max(0, place + so_far - on_chip * lanes))
             place += so_far
-            scratch += 2 * spilled / lanes + (spilled > 0 or kept_lines == 0)
+            scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
             fibers, in_scratch, largest = 1, so_far, spilled // pace.slot_factors[0]
     jobs[first_job:number, LOADED] = wait
     # The dispatcher looks at what earlier steps left first.

@@ -14,6 +14,7 @@ __all__ = [
     "REGION_PARTS",
     "REMEMBERED_SEGMENTS",
     "SCRATCH_MARGIN",
+    "SCRATCH_ROWS",
     "UNDER_WAY",
 ]
 
@@ -43,5 +44,7 @@ REGION_PARTS = 4
 REMEMBERED_SEGMENTS = 64
 # Lines of the ring for scratch fibers that no row takes (rtl.accessor.scratch_ring).
 SCRATCH_MARGIN = 8
+# Long rows that the other lines are enough for (rtl.accessor.scratch_ring).
+SCRATCH_ROWS = 2
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4

@@ -20,10 +20,25 @@ from .constants import (
     TILE_CYCLES,
     TILE_LATENCIES,
 )
-from .hardware import READER_CYCLES, SCRATCH_MARGIN
+from .hardware import READER_CYCLES, SCRATCH_MARGIN, SCRATCH_ROWS
 from .record_beats import PITCH
 
-__all__ = ["Pace", "TimedDesign", "chain_cycles", "flying_cycles", "load_trips", "pace_of", "reader_cycles"]
+__all__ = [
+    "Pace",
+    "TimedDesign",
+    "chain_cycles",
+    "flying_cycles",
+    "kept_lines",
+    "load_trips",
+    "pace_of",
+    "reader_cycles",
+]
+
+
+@njit(cache=True)
+def kept_lines(scratch_lines: int) -> int:
+    """Lines of each long row's fibers that stay in a ring of so many."""
+    return max(0, scratch_lines - SCRATCH_MARGIN) // SCRATCH_ROWS
 
 
 class TimedDesign(Protocol):
@@ -102,7 +117,7 @@ class Pace(NamedTuple):
     @property
     def kept_lines(self) -> int:
         """Lines of each long row's fibers in scratch memory that stay on chip (:mod:`rtl.accessor.scratch_ring`)."""
-        return max(0, self.scratch_lines - SCRATCH_MARGIN)
+        return int(kept_lines(self.scratch_lines))
 
 
 def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr], scratch_lines: int = 0) -> Pace:

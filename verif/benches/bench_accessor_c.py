@@ -281,7 +281,7 @@ async def partial_rows_stay_on_chip(dut: Any, backpressure: str) -> None:
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
-@cocotb.parametrize(backpressure=PATTERN_NAMES, ring=[0, 14])
+@cocotb.parametrize(backpressure=PATTERN_NAMES, ring=[0, 20])
 async def scratch_fibers_are_told_when_there(dut: Any, backpressure: str, ring: int) -> None:
     """Each scratch fiber is reported once, in order, in its row's slot, and is in memory, or in the ring, by then.
 
