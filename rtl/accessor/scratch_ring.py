@@ -17,7 +17,7 @@ __all__ = ["MARGIN", "ROWS", "ScratchRing"]
 # Lines that words on their way between collector and ring may take: two wait in the collector's queue, one is packed, two
 # lines wait for the SRAM.
 MARGIN = 8
-# Long rows that the others' lines are enough for: one comes while the one before it is merged.
+# Long rows that the other lines are enough for, power of two: one comes while the one before it is merged.
 ROWS = 2
 
 
@@ -115,7 +115,7 @@ class ScratchRing(Block):
             self.idle.eq(writes.level == 0),
         ]
         m.d.sync += [
-            self.keep_lines.eq(Mux(self.lines > MARGIN, self.lines - MARGIN, 0) // ROWS),
+            self.keep_lines.eq(Mux(self.lines > MARGIN, self.lines - MARGIN, 0) >> (ROWS.bit_length() - 1)),
             self.open.eq((used + MARGIN <= self.lines) | (self.keep_lines == 0)),
             used.eq(used + takes - Mux(self.merged_out, taken[oldest], 0)),
         ]
