@@ -203,9 +203,9 @@ def scratch_fiber(scratch_slots: int) -> data.StructLayout:
 
 
 def scratch_position(address_width: int, scratch_slots: int) -> data.StructLayout:
-    """Where a scratch fiber lies, as the position of a leaf: elements from the begin of its slot, and which slot that is."""
-    slot = (scratch_slots - 1).bit_length()
-    return data.StructLayout({"element": position_width(address_width) - slot, "slot": slot})
+    """Where a scratch fiber lies, as the position of a leaf: nonzeros from the begin of its row's slot, and which that is."""
+    bits = (scratch_slots - 1).bit_length()
+    return data.StructLayout({"nonzero": position_width(address_width) - bits, "row": bits})
 
 
 def scratch_places(address_width: int, line_address_width: int, scratch_slots: int) -> data.StructLayout:

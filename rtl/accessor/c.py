@@ -87,10 +87,8 @@ class AccessorC(Unit):
         one or the other at a time.
     buffering, base, lines : In
         Mode of C; its partition for partial rows.
-    scratch_base : In(line_address_width), scratch_lines : In(line_address_width + 1)
-        Its partition for scratch fibers.
-    scratch_open : Out(1), merged_out : In(1), scratch_places : Out(scratch_places)
-        As :class:`ScratchWriter`'s ``open``, ``merged_out``, ``places``.
+    scratch_base, scratch_lines, merged_out : In, scratch_open, scratch_places : Out
+        As :class:`ScratchWriter` has them; the first two are its partition for scratch fibers.
     sram_write, sram_request, sram_response
         Ports of the banked SRAM.
     occupied : Out
@@ -160,8 +158,7 @@ class AccessorC(Unit):
                 "regions": In(c_regions(address_width)),
                 "whole_rows": In(1),
                 "collected": In(stream.Signature(fiber_word(lanes))),
-                "scratch": In(1),
-                "first": In(1),
+                **dict.fromkeys(("scratch", "first"), In(1)),
                 "slot": In(range(max(2, scratch_slots))),
                 "bound": In(POSITION_WIDTH),
                 "partials": Out(stream.Signature(partial_fiber())),
@@ -173,7 +170,6 @@ class AccessorC(Unit):
                 "scratch_base": In(line_address_width),
                 "scratch_lines": In(line_address_width + 1),
                 "scratch_open": Out(1),
-                "merged_out": In(1),
                 "scratch_places": Out(scratch_places(address_width, line_address_width, scratch_slots)),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "sram_request": Out(stream.Signature(line_address_width)),
@@ -184,8 +180,7 @@ class AccessorC(Unit):
                 "write_request": Out(stream.Signature(write_request(address_width))).array(4),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))).array(4),
                 "written": In(4),
-                "scratch_retired": In(1),
-                "restart": In(1),
+                **dict.fromkeys(("merged_out", "scratch_retired", "restart"), In(1)),
                 "drained": Out(1),
                 "rows_left": Out(POSITION_WIDTH),
                 "stored": Out(POSITION_WIDTH),
@@ -213,21 +208,20 @@ class AccessorC(Unit):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        lanes, aw = self.lanes, self.address_width
+        lanes, aw, law = self.lanes, self.address_width, self.line_address_width
         sizes = {"lanes": lanes, "address_width": aw, "burst_beats": self.burst_beats}
         want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
         m.submodules.scratch_out = scratch = ScratchWriter(
-            line_address_width=self.line_address_width, scratch_slots=self.scratch_slots, **sizes
+            scratch_slots=self.scratch_slots, line_address_width=law, **sizes
         )
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
-        m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)
+        m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=law)
         m.submodules.fibers = fibers = FiberSwitch(lanes=lanes)
         connect(m, flipped(self.sram_request), store.sram_request)
         connect(m, flipped(self.sram_write[1]), store.sram_write[1])
-        _share_port(m, store.sram_write[0], scratch.sram_write, self.sram_write[0])
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
@@ -263,12 +257,6 @@ class AccessorC(Unit):
             *passed(positions, self, "rows_left"),
             rows.restart.eq(self.restart),
             partials.restart.eq(take & want.k_step),
-            *passed(self, scratch, "first slot merged_out"),
-            scratch.base.eq(self.scratch_base),
-            scratch.lines.eq(self.scratch_lines),
-            self.scratch_open.eq(scratch.open),
-            self.scratch_places.eq(scratch.places),
-            scratch.retired.eq(self.scratch_retired),
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
@@ -319,6 +307,15 @@ def _connect_writers(
         connect(m, flipped(owner.write_data[n]), client.write_data)
     rows, partials, scratch, _ = writers
     connect(m, scratch.results, flipped(owner.scratch_results))
+    m.d.comb += [
+        *passed(owner, scratch, "first slot merged_out"),
+        scratch.base.eq(owner.scratch_base),
+        scratch.lines.eq(owner.scratch_lines),
+        owner.scratch_open.eq(scratch.open),
+        owner.scratch_places.eq(scratch.places),
+        scratch.retired.eq(owner.scratch_retired),
+    ]
+    _share_port(m, store.sram_write[0], scratch.sram_write, owner.sram_write[0])
     connect(m, flipped(owner.collected), fibers.words)
     for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
         connect(m, words, writer.words)

@@ -43,7 +43,7 @@ class ScratchRing(Block):
         The ring; none where it has no more lines than the margin. Constant while rows are under way.
     keep_lines : Out(line_address_width + 1)
         Lines of each row that stay on chip.
-    row_begins : In(1), slot : In
+    row_begins : In(1), row : In
         Pulse: a row begins, in this slot.
     kept : In(stream(packed_line))
         Lines of the row that began last, by their number in its slot, a line once or several times in a row.
@@ -76,7 +76,7 @@ class ScratchRing(Block):
                 "lines": In(law + 1),
                 "keep_lines": Out(law + 1),
                 "row_begins": In(1),
-                "slot": In(range(max(2, scratch_slots))),
+                "row": In(range(max(2, scratch_slots))),
                 "kept": In(stream.Signature(packed_line(lanes))),
                 "begins": Out(data.ArrayLayout(law, scratch_slots)),
                 "merged_out": In(1),
@@ -91,18 +91,18 @@ class ScratchRing(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        law, slots = self.line_address_width, range(self.scratch_slots)
+        law, rows = self.line_address_width, range(self.scratch_slots)
         m.submodules.writes = writes = StreamQueue(shape=self.sram_write.payload.shape(), depth=2)
         connect(m, writes.o, flipped(self.sram_write))
-        taken = Array(Signal(law + 1, name=f"taken{n}") for n in slots)  # lines of the row in each slot
-        newest, oldest = Signal.like(self.slot), Signal.like(self.slot)
+        taken = Array(Signal(law + 1, name=f"taken{n}") for n in rows)  # lines of the row in each slot
+        newest, oldest = Signal.like(self.row), Signal.like(self.row)
         following = Signal(law + 1)  # the next line that is free
         used = Signal(law + 1)
         line = self.kept.payload
         fresh = Signal()  # the line at hand has no place yet
         takes = Signal()
         at = Signal(law + 2)
-        begin = Array(self.begins[n] for n in slots)[newest]
+        begin = Array(self.begins[n] for n in rows)[newest]
         m.d.comb += [
             fresh.eq(line.index >= taken[newest]),
             writes.i.valid.eq(self.kept.valid & (~fresh | (used < self.lines))),
@@ -122,11 +122,11 @@ class ScratchRing(Block):
         with m.If(takes):
             m.d.sync += following.eq(Mux(following + 1 == self.lines, 0, following + 1))
         with m.If(self.row_begins):
-            m.d.sync += newest.eq(self.slot)
+            m.d.sync += newest.eq(self.row)
         with m.If(self.merged_out):
             m.d.sync += oldest.eq(oldest + 1 if self.scratch_slots > 1 else 0)
-        for n in slots:
-            with m.If(self.row_begins & (self.slot == n)):
+        for n in rows:
+            with m.If(self.row_begins & (self.row == n)):
                 # An empty ring begins anew: its lines may be others than before.
                 m.d.sync += [taken[n].eq(0), self.begins[n].eq(Mux(used == 0, 0, following))]
             with m.Elif(takes & (newest == n)):

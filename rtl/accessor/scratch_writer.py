@@ -122,7 +122,7 @@ class ScratchWriter(Block):
 
         # Where the row's slot begins.
         slot_capacity = Signal(aw)
-        slot = Signal.like(self.slot)
+        present = Signal.like(self.slot)
         offset = Signal(aw)
         start: Any = Const(0, aw)
         for n in range(slot_bits):
@@ -133,8 +133,9 @@ class ScratchWriter(Block):
             appender.capacity.eq(slot_capacity),
             self.overflow.eq(appender.overflow),
             self.needed.eq(((appender.needed + ((1 << line_bits) - 1)) >> line_bits) << (line_bits + slot_bits)),
-            *passed(self, ring, "base lines slot merged_out"),
+            *passed(self, ring, "base lines merged_out"),
             *passed(ring, self, "open"),
+            ring.row.eq(self.slot),
             ring.row_begins.eq(appender.restart),
             appender.keep_lines.eq(ring.keep_lines),
             *passed(self, self.places, "base lines"),
@@ -163,28 +164,28 @@ class ScratchWriter(Block):
             appender.flush.eq(taken & word.last),
         ]
         with m.If(appender.restart):
-            m.d.sync += [fresh.eq(1), first_element.eq(0), slot.eq(self.slot), offset.eq(start)]
+            m.d.sync += [fresh.eq(1), first_element.eq(0), present.eq(self.slot), offset.eq(start)]
         with m.If(taken & word.last):
             m.d.sync += [
                 fresh.eq(0),
                 first_element.eq(after),
-                complete.slot.eq(slot),
+                complete.slot.eq(present),
                 complete.position.eq(first_element),
                 complete.length.eq(after - first_element),
             ]
 
         retired = Signal(REQUESTS_WIDTH)
         surplus = Signal(REQUESTS_WIDTH)
-        there = ~surplus[-1] & ring.idle
+        arrived = ~surplus[-1] & ring.idle
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),
             pending.i.payload.fiber.eq(complete),
             pending.i.payload.requests.eq(appender.requests),
             surplus.eq(retired - pending.o.payload.requests),
-            told.i.valid.eq(pending.o.valid & there),
+            told.i.valid.eq(pending.o.valid & arrived),
             told.i.payload.eq(pending.o.payload.fiber),
-            pending.o.ready.eq(told.i.ready & there),
+            pending.o.ready.eq(told.i.ready & arrived),
             self.idle.eq(appender.idle & ring.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
         ]
         return m

@@ -176,20 +176,20 @@ class MemoryFetch(Block):
         # Of a scratch fiber: which lines stay on chip, and where the others lie in memory.
         place = Signal(scratch_position(self.address_width, self.scratch_slots))
         lane_bits = (self.lanes - 1).bit_length()
-        first = place.element[lane_bits:]
+        first = place.nonzero[lane_bits:]
         left = Signal(self.line_address_width + 1)
         inside, splits = Signal(), Signal()
-        element = Signal(place.element.shape())
+        offset = Signal(place.nonzero.shape())
         bases = self._bases(m)
         m.d.comb += [
             place.eq(chosen.position),
             left.eq(self.places.kept - first),
             inside.eq(chosen.scratch & ~second & (first < self.places.kept)),
             splits.eq(inside & (chosen.lines > left)),
-            element.eq(Mux(second, self.places.kept << lane_bits, place.element)),
+            offset.eq(Mux(second, self.places.kept << lane_bits, place.nonzero)),
         ]
         lines = Mux(splits, left, Mux(second, chosen.lines - left, chosen.lines))
-        position = Mux(chosen.scratch, Array(bases)[place.slot] + element, chosen.position)
+        position = Mux(chosen.scratch, Array(bases)[place.row] + offset, chosen.position)
         m.d.comb += [
             go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
             arbiter.advance.eq(go & ~second),
@@ -204,7 +204,7 @@ class MemoryFetch(Block):
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
             kept.requests.valid.eq(granted.any() & owners.i.ready & asked.i.ready & inside),
-            kept.requests.payload.line.eq(self.places.begins[place.slot] + first),
+            kept.requests.payload.line.eq(self.places.begins[place.row] + first),
             kept.requests.payload.count.eq(lines),
             *passed(self.places, kept, "base lines"),
             *passed(self, kept, "sram_response"),

@@ -169,8 +169,8 @@ class ScratchMerger(Block):
             read.en.eq(1),
             read.addr.eq(Cat((index + goes)[:index_bits], leaf_slot)),
             job.last.eq(left <= 1),
-            place.element.eq(read.data.position),
-            place.slot.eq(slot),
+            place.nonzero.eq(read.data.position),
+            place.row.eq(leaf_slot),
         ]
         with m.If(left != 0):
             m.d.comb += [

@@ -114,8 +114,7 @@ class Run:
         self.a = a = planned.a
         self.b = b = planned.b
         self.lanes = design.lanes
-        formats = record_formats(planned, design)
-        line = design.line_bytes
+        line, formats = design.line_bytes, record_formats(planned, design)
         self.pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.

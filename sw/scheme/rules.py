@@ -102,8 +102,8 @@ def check(scheme: HardwareScheme, design: Hardware, extent: tuple[int, int, int]
         both = 2 * (-(-scheme.T_i // lanes) + 1) * line
         for_rows = scheme.buffer_bytes["C"] - scheme.scratch_bytes
         if for_rows < both or for_rows % (2 * line):
-            beside = f" beside {scheme.scratch_bytes} of scratch_bytes" if scheme.scratch_bytes else ""
-            allowed = f"at least {both} and a multiple of {2 * line}{beside}: two halves for {scheme.T_i} rows"
+            aside = f" with {scheme.scratch_bytes} of scratch_bytes aside" if scheme.scratch_bytes else ""
+            allowed = f"at least {both} and a multiple of {2 * line}{aside}: two halves for {scheme.T_i} rows"
             raise SchemeError("buffer_bytes.C", scheme.buffer_bytes["C"], allowed)
 
 

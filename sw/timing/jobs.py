@@ -288,7 +288,7 @@ def _levels(radix: int) -> int:
 
 @njit(cache=True)
 def _to_scratch(
-    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, kept: float, first: float, out: float, pace: Pace
+    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, kept: int, first: float, out: float, pace: Pace
 ) -> float:
     """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
 
@@ -313,24 +313,33 @@ def _to_scratch(
 
 
 @njit(cache=True)
-def _ring_waits(ring: NDArray[Any], kept: float, most: float) -> float:
-    """When a fiber has lines of the ring for all that it keeps: rows give theirs back in their order, as they leave.
+def _no_scratch(rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Nothing in scratch memory, and the ring, float64[2, rows]: of the rows under way, the oldest first and the last one at
+    hand, lines and when they leave."""
+    return np.zeros(6, np.float64), np.zeros((2, rows + 1), np.float64)
 
-    ``ring``: float64[2, rows]: of the rows under way, the oldest first, lines and when they leave; the last one is at hand.
+
+@njit(cache=True)
+def _turn(scratch: NDArray[Any], ring: NDArray[Any], kept: int, pace: Pace) -> float:
+    """When a fiber for scratch memory may leave its PE: the one before it is out, and the ring has lines for all that it keeps.
+
+    Rows give theirs back in their order, as they leave.
     """
-    time = 0.0
+    time = float(scratch[OUT])
     at = 0
-    while at < ring.shape[1] - 1 and ring[0].sum() + kept > most:
+    while kept and at < ring.shape[1] - 1 and ring[0].sum() + kept > pace.scratch_lines - SCRATCH_MARGIN:
         time = max(time, ring[1, at]) if ring[0, at] else time
         ring[0, at] = 0.0
         at += 1
     ring[0, -1] += kept
+    scratch[OUT] = time
     return time
 
 
 @njit(cache=True)
-def _ring_row_leaves(ring: NDArray[Any], time: float) -> None:
-    """The row at hand leaves, and another one comes."""
+def _row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
+    """The row at hand leaves scratch memory and ring, and another one comes."""
+    scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = 0.0
     ring[1, -1] = time
     for at in range(ring.shape[1] - 1):
         ring[:, at] = ring[:, at + 1]
@@ -403,10 +412,10 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
 
 
 @njit(cache=True, inline="always")
-def _cycles_of_words(words: float, aside: bool, pace: Pace) -> tuple[float, float]:
-    """What words of C take of the bus, and of the units on their way there, which move one a cycle."""
+def _cycles_of_words(words: float, kept: int, aside: bool, pace: Pace) -> tuple[float, float]:
+    """What words of C take of the bus, and of the units on their way there, which move one a cycle; ``kept`` stay on chip."""
     line = pace.beat * (pace.line_beats if aside else line_beats(pace.pitch_c))
-    return words * line, words * max(1.0, line)
+    return max(0.0, words - kept) * line, words * max(1.0, line)
 
 
 @njit(cache=True)
@@ -457,9 +466,7 @@ def jobs_end(
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     dispatched = dispatched_now = present = row_out = 0.0
-    scratch = np.zeros(6, np.float64)
-    ring = np.zeros((2, pace.scratch_slots + 1), np.float64)
-    most_kept = float(pace.scratch_lines - SCRATCH_MARGIN)
+    scratch, ring = _no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     # Of memory for a nonzero of A.
@@ -521,23 +528,18 @@ def jobs_end(
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
-        of_bus, of_units = _cycles_of_words(words, aside, pace)
+        of_bus, of_units = _cycles_of_words(words, jobs[n, KEPT], aside, pace)
         came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
-        kept = float(jobs[n, KEPT])
-        left = scratch[OUT] if aside else row_out
-        if kept:
-            left = max(left, _ring_waits(ring, kept, most_kept))
-            scratch[OUT] = left
-            of_bus -= min(words, kept) * beat * pace.line_beats
+        left = _turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
         end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
         memory += of_bus
         leaving += of_bus
         if aside:
-            left = _to_scratch(bus, scratch, kind, words, kept, begin + fill, out, pace)
+            left = _to_scratch(bus, scratch, kind, words, jobs[n, KEPT], begin + fill, out, pace)
         else:
             first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)
@@ -547,8 +549,7 @@ def jobs_end(
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
-            scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = 0.0
-            _ring_row_leaves(ring, left)
+            _row_leaves(scratch, ring, left)
         _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out

@@ -140,7 +140,7 @@ class AccessorCBench(StreamBench):
         """A reported fiber is in memory at the item's place at that moment."""
         if port == "scratch_results":
             self.told += 1
-            self.board.observe("scratch", (item["slot"], self.scratch(**item)))
+            self.board.observe("scratch", (item["slot"], self.scratch(item)))
         elif item["in_memory"] or not item["length"]:
             address = 8 * (int(self.dut.partial_region.value) + item["position"])
             self.board.observe("partials", self.stored(address, item["length"]))
@@ -149,19 +149,19 @@ class AccessorCBench(StreamBench):
             self.board.observe("partials", [(lane & 0xFFFFFFFF, lane >> 32) for lane in lanes])
             coverage.hit("on_chip")
 
-    def scratch(self, slot: int, position: int, length: int) -> Fiber:
+    def scratch(self, fiber: dict[str, int]) -> Fiber:
         """A fiber that was told, from the lines of the SRAM and of memory that hold it now."""
         places = self.block.layout("scratch_places").unpack(int(self.dut.scratch_places.value))
         found = []
-        for element in range(position, position + length):
-            line = element // self.lanes
+        for at in range(fiber["position"], fiber["position"] + fiber["length"]):
+            line = at // self.lanes
             if line < places["kept"]:
-                ring = (places["begins"][slot] + line) % places["lines"]
-                lane = self.sram.line(places["base"] + ring)[element % self.lanes]
+                ring = (places["begins"][fiber["slot"]] + line) % places["lines"]
+                lane = self.sram.line(places["base"] + ring)[at % self.lanes]
                 found.append((lane & 0xFFFFFFFF, lane >> 32))
                 coverage.hit("scratch_on_chip")
             else:
-                found += self.stored(8 * (places["region"] + slot * places["slot_lines"] * self.lanes + element), 1)
+                found += self.stored(8 * (places["region"] + fiber["slot"] * places["slot_lines"] * self.lanes + at), 1)
                 coverage.hit("scratch_in_memory")
         return found
 

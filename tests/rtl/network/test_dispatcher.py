@@ -211,8 +211,8 @@ def run(
         wanted = [leaf for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
         assert [found for leaf in got if (found := leaf_of(leaf))] == wanted
         assert wanted or len(got) == 1
-        slots = {place_of(leaf, scratch_slots).slot for leaf in got if leaf.scratch}
-        assert not slots or slots == {slot_of(network, number)}
+        rows = {place_of(leaf, scratch_slots).row for leaf in got if leaf.scratch}
+        assert not rows or rows == {slot_of(network, number)}
     full = [leaf for leaves, *_ in expected for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
     assert counted == {"row": len(rows), "job": len(expected), "leaf": len(full)}
     return network
@@ -226,7 +226,7 @@ def leaf_of(leaf: Any) -> tuple[str, int] | None:
         return "b", leaf.weight
     if not leaf.scratch:
         return "partial", (leaf.position - PARTIAL_REGION) // 10
-    return "scratch", place_of(leaf, 1).element % (1 << 30) // 100
+    return "scratch", place_of(leaf, 1).nonzero % (1 << 30) // 100
 
 
 def place_of(leaf: Any, scratch_slots: int) -> Any:

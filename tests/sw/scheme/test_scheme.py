@@ -260,7 +260,7 @@ def test_legal_schemes_pass():
                 "scratch_bytes": 64,
             },
             "buffer_bytes.C",
-            "at least 1632 and a multiple of 32 beside 64 of scratch_bytes",
+            "at least 1632 and a multiple of 32 with 64 of scratch_bytes aside",
         ),
     ],
 )
