@@ -43,8 +43,7 @@ class GustavsonEngine(Engine):
     scratch memory the dispatcher says.
 
     Ports of the SRAM: a PE each, the lookup and the memory fetch behind them, for reading; B's streamer and that of partial rows
-    for
-    writing.
+    for writing.
 
     Timing
     ------
