@@ -167,7 +167,7 @@ def test_parts_of_rows_are_joined_in_the_last_step(design: Design, order: str, t
         assert joined[access] < carried[access]
 
 
-@pytest.mark.parametrize("lines", [8, 9, 20, 64])
+@pytest.mark.parametrize("lines", [8, 10, 64])
 @pytest.mark.parametrize("tile", [(45, 52, 60), (20, 20, 25)], ids=str)
 @pytest.mark.parametrize("keep_c", [False, True])
 def test_scratch_fibers_stay_on_chip(design: Design, lines: int, tile: tuple[int, int, int], keep_c: bool) -> None:
@@ -181,7 +181,8 @@ def test_scratch_fibers_stay_on_chip(design: Design, lines: int, tile: tuple[int
         saved = spilled[f"{access}_scratch"] - kept[f"{access}_scratch"]
         assert spilled[f"{access}_scratch"] > 0
         assert (saved > 0) == (lines >= 10)  # eight lines are no row's, and of the others a row has half
-        assert spilled[f"{access}_c_data"] - kept[f"{access}_c_data"] == saved
+        if not keep_c:  # else partial rows have fewer lines
+            assert spilled[f"{access}_c_data"] - kept[f"{access}_c_data"] == saved
 
 
 @pytest.mark.parametrize("order", ORDERS)
