@@ -400,15 +400,16 @@ def _assemble(run: Run, walk: TileWalk) -> None:
         lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors, run.pace.kept_lines
     )
     run.beats["read_c_data"] += run.reads.line_beats * (pieces + scratch_read)
-    run.beats["read_scratch"] += run.reads.line_beats * scratch_read
     run.beats["write_c_data"] += run.reads.line_beats * scratch_written + run.reads.result_beats(0, nonzeros)
-    run.beats["write_scratch"] += run.reads.line_beats * scratch_written
     run.beats["write_c_meta"] += run.reads.word_beats(0, rows + 1)
     for name, field in (("leaves", "leaves"), ("merged", "merged")):
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
     run.totals[TOTALS.index("jobs")] += len(every_job)
     run.totals[TOTALS.index("selections")] += rows * tiles_j
     run.clock.tile(run.clock.moved(before), before, rows, every_job)
+    # These beats have been counted as C's.
+    run.beats["read_scratch"] += run.reads.line_beats * scratch_read
+    run.beats["write_scratch"] += run.reads.line_beats * scratch_written
 
 
 def _engine_result(run: Run, walk: TileWalk) -> EngineResult:
