@@ -7,6 +7,7 @@ from typing import Any
 from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterFile
 
 from . import __version__, constraints
+from .block_bench import bench_files, record
 from .blocks import BlockKind, build_block
 from .c_example import example_files
 from .design import Design
@@ -22,7 +23,7 @@ from .readme import README, block_readme, design_readme
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
 from .synth import Progress, Synthesis, synthesise, synthesise_block
-from .verilog import FILE_LIST, Verilog, design_digest, emit, emit_design
+from .verilog import FILE_LIST, Verilog, design_digest, emit, emit_design, netlist
 
 __all__ = ["RTL_FOLDER", "block_products", "products"]
 
@@ -123,20 +124,31 @@ def block_products(
         synthesise_block(build_block(kind, values), area, origin=origin, progress=progress, name=name) if area else None
     )
     texts |= _lists(sources, _generated(origin))
-    texts[f"{kind.name}.core"] = block_core(
-        kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
-    )
     pins = _pins(verilog)
+    # A whole core, which has its clock among its ports, is too large to be recorded.
+    bench = all(port.name != constraints.CLOCK for port in pins)
+    texts[f"{kind.name}.core"] = block_core(
+        kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS, bench=bench
+    )
     clocked = design is not None and any(port.name == constraints.BLOCK_CLOCK for port in pins)
     if design is not None and clocked:
         inputs, outputs = ([port.name for port in pins if port.is_input == way] for way in (True, False))
         clock = constraints.BLOCK_CLOCK
         texts[BLOCK_SDC] = constraints.sdc(design, top=verilog.top, inputs=inputs, outputs=outputs, clock=clock)
         texts[BLOCK_XDC] = constraints.xdc(design, top=verilog.top, clock=clock)
+    if bench:
+        texts |= bench_files(
+            record(lambda: build_block(kind, values)),
+            name=kind.name,
+            top=verilog.top,
+            pins=pins,
+            netlist=netlist(verilog.modules),
+            origin=_generated(origin),
+        )
     sdc = BLOCK_SDC if clocked else None
     texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), sdc)
     texts[README] = block_readme(
-        kind.name, kind.summary, _generated(origin), verilog.top, clocked, cells.summary() if cells else ""
+        kind.name, kind.summary, _generated(origin), verilog.top, clocked, bench, cells.summary() if cells else ""
     )
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
@@ -146,7 +158,11 @@ def _pins(verilog: Verilog) -> list[Port]:
     """All ports of the top module: clock and reset of a block are not members of its signature."""
     ports = next(module for module in verilog.modules if module.verilog == verilog.top).ports
     text = verilog.files[f"{verilog.top}.sv"]
-    implied = [name for name in (constraints.BLOCK_CLOCK, "rst") if re.search(rf"(?m)^ *input +logic +{name}\b", text)]
+    implied = [
+        name
+        for name in (constraints.BLOCK_CLOCK, constraints.BLOCK_RESET)
+        if re.search(rf"(?m)^ *input +logic +{name}\b", text)
+    ]
     return [*(Port(name=name, width=1, is_input=True, member=name) for name in implied), *ports]
 
 

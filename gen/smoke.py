@@ -17,8 +17,10 @@ __all__ = [
     "MAKEFILE",
     "MEMORY",
     "NETLIST",
+    "STIMULUS",
     "SmokeRegion",
     "SmokeRun",
+    "makefile",
     "smoke_files",
 ]
 
@@ -27,6 +29,8 @@ MEMORY = "tb/smoke_memory.hex"
 EXPECTED = "tb/smoke_expected.hex"
 MAKEFILE = "tb/Makefile"
 NETLIST = "tb/netlist.v"
+# Of a block alone: what drives it.
+STIMULUS = "tb/smoke_stimulus.hex"
 BENCH_TOP = "smoke_tb"
 _TEMPLATE = Path(__file__).with_name("smoke_tb.sv")
 _BY_NAME = {register.name: register for register in REGISTERS}
@@ -149,9 +153,14 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
         BENCH: bench,
         MEMORY: _memory_image(run, base, line),
         EXPECTED: "".join(f"{word:08x}\n" for word in run.expected),
-        MAKEFILE: _MAKEFILE.replace("@gcc_flags@", " ".join(GCC_FLAGS)),
+        MAKEFILE: makefile(),
         NETLIST: f"// {origin}\n\n{netlist(verilog.modules)}",
     }
+
+
+def makefile() -> str:
+    """Runs the bench of the folder, whichever it is."""
+    return _MAKEFILE.replace("@gcc_flags@", " ".join(GCC_FLAGS))
 
 
 def _identity(design: Design) -> dict[str, int]:

@@ -48,7 +48,7 @@ def generate(
     smoke: Annotated[
         str | None,
         typer.Option(
-            "--smoke", metavar="icarus|verilator|driver", help="Run the smoke bench of the folder, or its C driver."
+            "--smoke", metavar="icarus|verilator|driver", help="Run the bench of the folder, or its C driver."
         ),
     ] = None,
     seed: options.UnusedSeed = 0,
@@ -107,9 +107,9 @@ def _check(block: str | None, param: list[str] | None, smoke: str | None) -> Non
 
     if param and block is None:
         raise UserError(f"--param {param[0]}: only with --block")
-    if smoke is not None and block is not None:
-        raise UserError(f"--smoke {smoke}: only without --block: the bench is that of the accelerator")
-    ways = (*SIMULATORS, DRIVER)
+    if smoke == DRIVER and block is not None:
+        raise UserError(f"--smoke {smoke}: only without --block: the driver is that of the accelerator")
+    ways = SIMULATORS if block is not None else (*SIMULATORS, DRIVER)
     if smoke is not None and smoke not in ways:
         raise UserError(f"--smoke {smoke}: must be one of {', '.join(ways)}{did_you_mean(smoke, ways)}")
 
