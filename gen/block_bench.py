@@ -114,7 +114,8 @@ def _recorded(block: Block, earlier: Recording | None = None) -> Recording:
 
     async def script(ctx: Any) -> None:
         contents = Random(SEED)
-        behind, registers = [], []
+        beyond: list[tuple[Value, int]] = []
+        registers: list[tuple[Value, int]] = []
         for memory, rows in memories:
             values = [Value.cast(memory._data[row]) for row in range(memory._data.depth)]
             ports = [port._data for port in memory._read_ports if port._domain != "comb"]
@@ -122,7 +123,7 @@ def _recorded(block: Block, earlier: Recording | None = None) -> Recording:
                 word = contents.getrandbits(len(value)) ^ ((1 << len(value)) - 1 if earlier is not None else 0)
                 ctx.set(value, word)
                 if place >= rows:
-                    (behind if place < len(values) else registers).append((value, word))
+                    (beyond if place < len(values) else registers).append((value, word))
         neighbours = _Neighbours(inputs, handshakes, Random(SEED))
         for cycles, chance in EPISODES:
             for cycle in range(cycles):
@@ -133,10 +134,10 @@ def _recorded(block: Block, earlier: Recording | None = None) -> Recording:
                 else:
                     driven.append(earlier.driven[len(driven)])
                     _drive(ctx, inputs, driven[-1])
-                values = {member.name: ctx.get(member.value) for member in outputs}
-                answered.append(_joined(outputs, [values[member.name] for member in outputs]))
+                seen = {member.name: ctx.get(member.value) for member in outputs}
+                answered.append(_joined(outputs, [seen[member.name] for member in outputs]))
                 shown = [
-                    not reset[-1] and (member.name not in payloads or bool(values[payloads[member.name].name]))
+                    not reset[-1] and (member.name not in payloads or bool(seen[payloads[member.name].name]))
                     for member in outputs
                     for _ in member.ports
                 ]
@@ -144,7 +145,7 @@ def _recorded(block: Block, earlier: Recording | None = None) -> Recording:
                 neighbours.look(ctx)
                 await ctx.tick()
                 # Amaranth's simulation takes a reset for one of a memory's output register, which has none.
-                for value, word in [*behind, *(registers if reset[-1] else ())]:
+                for value, word in [*beyond, *(registers if reset[-1] else ())]:
                     ctx.set(value, word)
             neighbours.forget()
 
