@@ -37,7 +37,11 @@ def generate(
     ] = False,
     area: Annotated[
         str | None,
-        typer.Option("--area", metavar="TARGET", help="Cells on the blocks' pages (takes minutes), as synth --target."),
+        typer.Option(
+            "--area",
+            metavar="TARGET",
+            help="Cells, and for ecp5 the clock that place and route reaches; takes minutes.",
+        ),
     ] = None,
     name: Annotated[
         str | None,
