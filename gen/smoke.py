@@ -46,7 +46,6 @@ VERILATOR ?= verilator
 VERILATOR_FLAGS ?=
 # Some builds of Verilator ask g++ for an older C++ than delays need, and for a precompiled header in clang's way.
 GCC_FLAGS ?= @gcc_flags@
-VERILATED := build/verilator/Vsmoke_tb
 
 .PHONY: icarus verilator clean
 
@@ -55,11 +54,12 @@ icarus:
 \tcd .. && $(IVERILOG) -g2012 -s smoke_tb -o tb/build/smoke.vvp tb/netlist.v tb/smoke_tb.sv
 \tcd .. && $(VVP) -n tb/build/smoke.vvp
 
+# Verilator's own makefile works in no folder with a space in its name.
 verilator:
-\tmkdir -p build
-\tcd .. && $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style -Wno-TIMESCALEMOD --top-module smoke_tb \\
-\t    --Mdir tb/build/verilator $(GCC_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv
-\tcd .. && tb/$(VERILATED)
+\tcd .. && build=$$(mktemp -d) && { \\
+\t    $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style -Wno-TIMESCALEMOD --top-module smoke_tb \\
+\t        --Mdir "$$build" $(GCC_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv && "$$build/Vsmoke_tb"; \\
+\t    code=$$?; rm -rf "$$build"; exit $$code; }
 
 clean:
 \trm -rf build
