@@ -1,4 +1,4 @@
-"""Verilator and Yosys as commands of their own: ``make setup`` puts ``verilator`` and ``yosys`` into ``.venv/bin``, which call this.
+"""Verilator and Yosys as commands of their own: ``make setup`` puts both into ``.venv/bin``, where they call this.
 
 The wheels bring no such commands, or ones that do not work in a folder with spaces in its name.
 """

@@ -88,6 +88,7 @@ def formats(
     All candidates are ranked, best first: SAGE, MINT's section VI, for its weight-stationary array. Operands are counted as they
     are; with --shape and --density-a each place holds a value with the same chance. Writes no files.
     """
+    from gen.design import did_you_mean
     from sw.formats.sparse_tensor import VALUE_BITS
     from sw.operands import UserError
     from sw.sage.accelerators import ACCELERATORS
@@ -99,9 +100,11 @@ def formats(
     from .pipeline import interruptible, load_design
 
     if kernel not in KERNELS:
-        raise UserError(f"--kernel {kernel}: must be one of {', '.join(KERNELS)}")
+        raise UserError(f"--kernel {kernel}: must be one of {', '.join(KERNELS)}{did_you_mean(kernel, KERNELS)}")
     if accelerator not in ACCELERATORS:
-        raise UserError(f"--machine {accelerator}: must be one of {', '.join(ACCELERATORS)}")
+        raise UserError(
+            f"--machine {accelerator}: must be one of {', '.join(ACCELERATORS)}{did_you_mean(accelerator, ACCELERATORS)}"
+        )
     if run_bits is not None and not 1 <= run_bits <= 32:
         raise UserError(f"--run-bits {run_bits}: must be from 1 to 32")
     given_constants: dict[str, Any] = {}
@@ -112,7 +115,7 @@ def formats(
         raise UserError(f"--set {changes[0]}: changes a design: needs --config")
     value = value or "fp32"
     if value not in VALUE_BITS:
-        raise UserError(f"--value {value}: must be one of {', '.join(VALUE_BITS)}")
+        raise UserError(f"--value {value}: must be one of {', '.join(VALUE_BITS)}{did_you_mean(value, VALUE_BITS)}")
     the_array = _changed("--array", Array, array, {})
     the_constants = _changed("--constant", Constants, constants, given_constants)
     mcf = _given(kernel, {"--mcf-a": mcf_a, "--mcf-b": mcf_b, "--mcf-o": mcf_o})
@@ -193,6 +196,7 @@ def _refuse_with_shape(*flags: bool) -> None:
 
 def _given(kernel: str, names: Mapping[str, str | None], *, computed: bool = False) -> dict[str, str]:
     """Formats by tensor. Raises UserError for those that a tensor cannot have."""
+    from gen.design import did_you_mean
     from sw.operands import UserError
     from sw.sage.accelerators import MATRIX_MCFS, TENSOR_MCFS
     from sw.sage.array import STATIONARY, STREAMED
@@ -209,7 +213,7 @@ def _given(kernel: str, names: Mapping[str, str | None], *, computed: bool = Fal
             of_tensor = order == 3 and (tensor == "A" or (tensor == "O" and kernel == "spttm"))
             allowed = TENSOR_MCFS if of_tensor else MATRIX_MCFS
         if name not in allowed:
-            raise UserError(f"{option} {name}: must be one of {', '.join(allowed)}")
+            raise UserError(f"{option} {name}: must be one of {', '.join(allowed)}{did_you_mean(name, allowed)}")
         found[tensor] = name
     return found
 

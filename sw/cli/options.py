@@ -130,7 +130,7 @@ Plugin = Annotated[
         metavar="FILE.py",
         is_eager=True,
         callback=_loaded,
-        help="Run a Python file with policies or storage formats of your own; repeatable.",
+        help="Run a Python file with policies, storage formats or blocks of your own; repeatable.",
     ),
 ]
 Tiling = Annotated[
