@@ -71,7 +71,7 @@ def whole(
             ]
         ]
     )
-    found = json.loads((folder / "cells.json").read_text())["design"]["num_cells_by_type"]
+    found = json.loads((folder / "cells.json").read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
     return {label: found.get(kind, 0) for label, kind in CELLS.items()}, any(box in found for box in boxes)
 
 
@@ -81,10 +81,10 @@ def place(folder: Path, seed: int, frequency: float, tool: str) -> Placed | None
     report.unlink(missing_ok=True)
     files = ("--json", "netlist.json", "--report", report.name)
     command = (tool, *FLAGS, "--freq", str(frequency), "--seed", str(seed), *files)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if not report.exists():
         raise ToolError(f"nextpnr failed: {done.stderr[-2000:].strip() or done.returncode}")
-    result = json.loads(report.read_text())
+    result = json.loads(report.read_text(encoding="utf-8"))
     if not result["fmax"]:
         return None
     clock, speed = next(iter(result["fmax"].items()))
