@@ -70,6 +70,7 @@ class TrafficEstimate(TileVisits):
         self.lines_c = {"leave": 0.0, "joined": 0.0}
         self.sram_lines = 0.0
         self.loads = 1.0
+        self.load_b = self.meta_c = 0.0
         self.loads_a = 0.0
         self.hits_a = 0.0
         self.carried = 0.0
@@ -80,6 +81,13 @@ class TrafficEstimate(TileVisits):
         self._operand_b()
         self._operand_c()
         self._maps()
+
+    def words_beside(self) -> float:
+        """Words that each row of a tile moves beside the one that says where its nonzeros of A are, and beside its nonzeros."""
+        lines, t = self.meta_c, self.traffic
+        if not self.scheme.buffers("A"):
+            lines += t.a_meta + max(0.0, t.a_data - self._beats("A", self.selections / self.lanes))
+        return max(0.0, self.words * lines * self.N_i / (max(1, self.working) * self.workload.I) - 1)
 
     def _word_lines(self, words: float, runs: float) -> float:
         """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
@@ -202,6 +210,7 @@ class TrafficEstimate(TileVisits):
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
         moved = profile.beats / self.line_beats * times
+        self.load_b = moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
         t.load += moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
         t.load_lines += profile.lines * times
         t.b_data = moved + profile.bumped_beats / self.line_beats
@@ -237,6 +246,7 @@ class TrafficEstimate(TileVisits):
         t.b_data = moved + share * profile.fetch_beats / self.line_beats
         t.written["b_meta"] = self._word_lines(self.loads * (1 - 1 / self.N_j) * s.T_k, self.loads)
         t.b_meta = self._word_lines(self.loads * (2 - 1 / self.N_j) * s.T_k, 2 * self.loads) + t.written["b_meta"]
+        self.load_b = moved + t.b_meta
         t.load += moved + t.b_meta
         t.load_lines += load
         self._sram(load)
@@ -270,6 +280,7 @@ class TrafficEstimate(TileVisits):
         self.lines_c["leave"] = (nnz + carried) / self.lanes + 0.5 * (pieces + fibers)
         t.written["c_meta"] = self._word_lines(workload.I + self.N_i, self.N_i)
         read_meta = 0.0
+        self.meta_c = t.written["c_meta"] if self.N_j == 1 else self._word_lines(workload.I * self.N_j, 0)
         if self.N_j > 1:
             # Finished tiles have positions of their own, which the final pass reads row by row; then it writes those of C.
             t.written["c_meta"] = self._word_lines((workload.I + self.N_i) * self.N_j, self.N_i * self.N_j)
@@ -286,6 +297,7 @@ class TrafficEstimate(TileVisits):
             each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
             read_meta += each_way
             t.written["c_meta"] += each_way
+            self.meta_c += 2 * each_way
             if s.joins:  # lines of positions come one by one
                 self.bursts, self.found = self.bursts + each_way, 2 * each_way + fibers
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)

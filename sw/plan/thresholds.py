@@ -236,7 +236,7 @@ KEPT_ALTERNATIVES = 5
 # which the pieces are joined: as many as take about as long as the rest of a policy where rows are long. Multiples of the golden
 # ratio's fraction, modulo 1, lie evenly.
 SAMPLED_TILES = 16
-SAMPLED_NONZEROS = 10_000
+SAMPLED_NONZEROS = 40_000
 SAMPLED_ROWS = 512
 SPREAD = 0.6180339887498949
 
