@@ -106,6 +106,7 @@ def replay(
     scanned: bool = False,
     beside: float | None = None,
     more: float = 0.0,
+    idle: float = 0.0,
     pairs: bool = False,
 ) -> Kept:
     """Tiles of whole rows of B that load what those before have not.
@@ -120,6 +121,7 @@ def replay(
     scanned: A's rows are cut along k.
     beside: cycles of memory in which rows of B come beside those of A, where its rows themselves do not say so.
     more: beats that move beside the first tile, such as begin positions.
+    idle: cycles of the dispatcher beside those of the last tiles' rows.
     pairs: rows of B, and their pointers, are read one by one, from no list.
 
     Lines, beats, rows, loads and what is bumped are exact.
@@ -130,7 +132,7 @@ def replay(
     a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
         a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, rows.parts,
-        CHUNK_END_CYCLES if scanned else 0, -1.0 if beside is None else beside, more, pairs, trips,
+        CHUNK_END_CYCLES if scanned else 0, -1.0 if beside is None else beside, more, idle, pairs, trips,
         b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
     )  # fmt: skip
@@ -244,6 +246,7 @@ def _chain_end(
     moved: float,
     lookups: float,
     scratch: float,
+    idle: float = 0.0,
 ) -> float:
     """Cycles of tiles that run into one another: the slowest of bus, bursts under way, the reader of records, and their jobs.
 
@@ -252,8 +255,11 @@ def _chain_end(
     jobs, firsts, beats: of the tiles, the first job of each, and beats that it loads.
     moved, lookups, scratch: beats but for those of look-ups, lines of these; twice the lines that come back of scratch memory and
         of partial rows.
+    idle: cycles beside those of the jobs.
     """
-    end = max((moved + lookups * pace.line_beats) * pace.beat, jobs_end(jobs, pace, beats[0], firsts[1:], beats[1:]))
+    end = max(
+        (moved + lookups * pace.line_beats) * pace.beat, idle + jobs_end(jobs, pace, beats[0], firsts[1:], beats[1:])
+    )
     # Each look-up and each leaf is a burst; one reader of records serves all PEs, a line in a cycle (:mod:`sw.model.clock`).
     bursts = lookups + jobs[:, FETCHED].sum()
     flying = flying_cycles(bursts, pace.latency + pace.reader, pace.outstanding)
@@ -273,6 +279,7 @@ def _replay(
     scan: int,
     beside: float,
     more: float,
+    idle: float,
     pairs: bool,
     trips: tuple[int, int],
     b_pointers: NDArray[Any],
@@ -382,5 +389,5 @@ def _replay(
             aside += scratch + 2 * back
             if streaming:
                 lookups += (high - low) * (1 + 1 / (2 * lanes))
-    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside)
+    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside, idle)
     return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles

@@ -103,9 +103,9 @@ class TileRows:
         replayed = replay(
             work, np.array([0, a.rows]), b, kept, self._of_a, whole=True, streaming=not self.scheme.buffers("B"),
             memory_from=fitting, scanned=box.k != (0, workload.K), beside=share * beside,
-            more=share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
+            idle=share * idle, more=share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
         )  # fmt: skip
-        return replayed.cycles / share + idle
+        return replayed.cycles / share
 
     def _work(
         self, columns: int, a: Pattern, leaves: Index, inside: Index, before: Index, parts: Index | None, *, last: bool

@@ -142,7 +142,8 @@ def assembly_cycles(found: TrafficEstimate) -> float:
     formats = tensor_formats(design, workload.K, workload.J)
     pace = pace_of(design, found.scheme.region_lines(design.line_bytes), formats)
     jobs, read, written = assembly_jobs(lengths, begins, design.pe.merge_radix, design.lanes, pace.slot_factors)
-    return float(jobs_end(jobs, pace)) * workload.I / len(rows)
+    effort = workload.row_nonzeros + found.N_j
+    return float(jobs_end(jobs, pace)) * float(effort.sum() / effort[rows].sum())
 
 
 def pick(weights: Floats, share: float) -> int:
