@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sw.golden.partition import Partition
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import SAMPLED_NONZEROS, SAMPLED_TILES
+from sw.plan.thresholds import RUN_OF_ROWS, SAMPLED_ENDS, SAMPLED_ROWS
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
 from sw.stats.workload import Workload, effective_width
@@ -55,7 +55,7 @@ class TileRows:
         # Nonzeros of A on chip come from there.
         self._of_a = self.pace._replace(pitch_a=0) if scheme.buffers("A") else self.pace
         self._partition = scheme.partition("B", design)
-        self._most = SAMPLED_NONZEROS / max(1, tiles)
+        self._most = SAMPLED_ROWS // max(1, tiles)
         self._carries = carries
         self._of_j: dict[Range, Index] = {}
         share = workload.I / max(workload.I, pieces)
@@ -90,22 +90,37 @@ class TileRows:
             return max(idle, beside)
         merged, before = seen.inside[active], seen.before[active]
         weights = np.maximum((merged + before * back) * MERGE_CYCLES / self.design.pe.count, sizes[active] + 2.0)
-        drawn, share = _drawn_rows(weights, self._most, sizes[active] + back)
+        drawn, share = _drawn_rows(weights, self._most)
         picked, merged, before = active[drawn], merged[drawn], before[drawn]
         a = _segments(workload.a, seen.begin[picked], seen.end[picked], box.k)
         leaves = _by_row(a, lengths[a.coordinates + box.k[0]] > 0)
         parts = seen.parts[picked] if joins else np.minimum(1, before)
         last, columns = box.k[1] == workload.K, box.j[1] - box.j[0]
         work = self._work(columns, a, leaves, merged, before, parts if back else None, last=last)
-        b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)])])
+        b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
         fitting = fitting_rows(self._partition, b)
         kept = one_tile(len(b) - 1, fitting) if beside else one_tile(0, 0)
-        replayed = replay(
-            work, np.array([0, a.rows]), b, kept, self._of_a, whole=True, streaming=not self.scheme.buffers("B"),
-            memory_from=fitting, scanned=box.k != (0, workload.K), beside=share * beside,
-            idle=share * idle, more=share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
-        )  # fmt: skip
-        return replayed.cycles / share
+        settings = {
+            "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
+            "scanned": box.k != (0, workload.K), "idle": share * idle,
+            "more": share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
+        }  # fmt: skip
+        found = replay(
+            work, np.array([0, a.rows]), b, kept, self._of_a, beside=share * beside, **settings
+        ).cycles  # fmt: skip
+        if share == 1:
+            return found
+        # What it takes to fill the PEs and to empty them counts once: some rows that come twice tell how much that is.
+        some = np.arange(min(a.rows, SAMPLED_ENDS))
+        settings |= {"idle": 0.0, "more": 0.0}
+        once, twice = (
+            replay(
+                work.of(np.tile(some, n)), np.array([0, n * len(some)]), b, one_tile(0, 0), self._of_a, **settings
+            ).cycles
+            for n in (1, 2)
+        )
+        ends = min(found, max(0.0, 2 * once - twice))
+        return (found - ends) / share + ends
 
     def _work(
         self, columns: int, a: Pattern, leaves: Index, inside: Index, before: Index, parts: Index | None, *, last: bool
@@ -142,13 +157,11 @@ def _part_width(workload: Workload, scheme: Scheme) -> float:
     return effective_width(products, left, workload.J, times) if left else workload.width
 
 
-def _drawn_rows(weights: Floats, most: float, sizes: Index) -> tuple[Index, float]:
-    """Runs of neighbours at regular distances, of ``most`` nonzeros together where there are more; their share of the weights."""
-    total = float(sizes.sum())
-    if total <= most:
+def _drawn_rows(weights: Floats, most: int) -> tuple[Index, float]:
+    """Runs of neighbours at regular distances, about ``most`` rows together where there are more; their share of the weights."""
+    if len(weights) <= most:
         return np.arange(len(weights)), 1.0
-    rows = max(1, round(len(weights) * most / total))
-    picked = runs_of(len(weights), rows, max(1, rows // SAMPLED_TILES))
+    picked = runs_of(len(weights), most, RUN_OF_ROWS)
     return picked, float(weights[picked].sum() / weights.sum())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import SAMPLED_ROWS, SAMPLED_TILES, SPREAD
+from sw.plan.thresholds import SAMPLED_PIECES, SAMPLED_TILES, SPREAD
 from sw.stats.pattern import Index
 from sw.timing.assembly import assembly_jobs
 from sw.timing.jobs import jobs_end
@@ -59,6 +59,10 @@ class _Steps:
         picked = np.flatnonzero(self._a.columns == k)
         return self._a.rows[picked], self._a.occupancy[picked].astype(np.float64)
 
+    def first_of_a(self, k: int) -> int:
+        """The first tile of A in a step, -1 without any."""
+        return int(min(self.of_a(k)[0], default=-1))
+
     def of_b(self, k: int) -> tuple[Index, Floats]:
         """Tiles of B in a step: which ones along j, and their nonzeros."""
         if self._b is None:
@@ -78,6 +82,15 @@ class _Steps:
         """Each tile once."""
         every = np.flatnonzero(self.visits).tolist()
         return [_Tile(int(i), k, int(j), 1.0) for k in every for i in self.of_a(k)[0] for j in self.of_b(k)[0]]
+
+    def of_last(self, i: int, j: int, most: int) -> list[_Tile]:
+        """The tiles of the last step, which join parts of rows, whether they have work of their own or not; ``most`` of them."""
+        places = np.unique(np.linspace(0, i * j - 1, min(i * j, most)).astype(np.int64))
+        return [_Tile(int(n) // j, len(self.visits) - 1, int(n) % j, len(places) / (i * j)) for n in places]
+
+    def without_last(self) -> None:
+        """Leaves out the tiles of the last step."""
+        self.visits[-1] = self.macs[-1] = 0
 
     def drawn(self, count: int) -> list[_Tile]:
         """Some of them, by turns by the MACs to be expected and evenly, at regular distances: no chance is in it."""
@@ -101,18 +114,22 @@ def rows_cycles(found: TrafficEstimate) -> float:
     if not found.working:
         return 0.0
     workload, scheme, steps = found.workload, found.scheme, _Steps(found)
-    tiles = steps.all() if found.working <= SAMPLED_TILES else steps.drawn(SAMPLED_TILES)
+    tiles = []
+    if scheme.joins:
+        steps.without_last()
+        tiles = steps.of_last(found.N_i, found.N_j, SAMPLED_TILES)
+    tiles += steps.all() if steps.visits.sum() <= SAMPLED_TILES else steps.drawn(SAMPLED_TILES)
     rows = TileRows(
         workload, found.design, scheme, pieces=found.pieces, tiles=len(tiles), carries=found.carried > 0
     )  # fmt: skip
     each = load_cycles(found.load_b / max(1.0, found.loads), min(scheme.T_k, workload.K), rows.pace)
     # Tiles without work pass on what the earlier ones left of their rows.
     passed = workload.I / found.N_i + found.carried / max(1.0, found.tiles - found.N_i * found.N_j)
-    cycles = (found.tiles - found.working) * passed
+    cycles = 0.0 if scheme.joins else (found.tiles - found.working) * passed
     loaded, words = 0.0, found.words_beside()
     for tile in tiles:
         # B's tile stays while i moves inside the others.
-        loads = scheme.buffers("B") and (not found.keeps_b or tile.i == steps.of_a(tile.k)[0][0])
+        loads = scheme.buffers("B") and (not found.keeps_b or tile.i == steps.first_of_a(tile.k))
         box = Box(*(
             (n * side, min((n + 1) * side, size))
             for n, side, size in (
@@ -134,7 +151,7 @@ def load_cycles(lines: float, rows: int, pace: Pace) -> float:
 def assembly_cycles(found: TrafficEstimate) -> float:
     """Cycles of the pass that joins the pieces of rows of C, from some runs of rows. Pieces of a row are of one length."""
     workload, design = found.workload, found.design
-    rows = runs_of(workload.I, SAMPLED_ROWS, SAMPLED_ROWS // SAMPLED_TILES)
+    rows = runs_of(workload.I, SAMPLED_PIECES, SAMPLED_PIECES // SAMPLED_TILES)
     count = max(1, round(found.pieces / max(1, workload.I)))
     places = np.minimum(np.arange(found.N_j + 1), count)
     lengths = np.diff(np.rint(workload.row_nonzeros[rows]).astype(np.int64)[:, None] * places // count, axis=1)
