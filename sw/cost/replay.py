@@ -58,8 +58,8 @@ class RowWork(NamedTuple):
             self.macs[rows],
             self.nonzeros[rows],
             self.group_results[rows],
-            self.partials[rows[: len(self.partials)]],
-            self.parts[rows[: len(self.parts)]],
+            self.partials[rows] if len(self.partials) else NO_PARTIALS,
+            self.parts[rows] if len(self.parts) else NO_PARTIALS,
         )
 
 
