@@ -339,7 +339,8 @@ def block_kind(name: str) -> BlockKind:
 def _deleted_unused() -> Iterator[None]:
     """What is built inside and not kept is deleted at the end, before Amaranth can warn that nobody uses it.
 
-    Older objects are not looked at: a process that has built designs has millions.
+    Older objects are not looked at: a process that has built designs has millions. One such context inside another would
+    look at all of them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
@@ -373,7 +374,7 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
     values = {name: value for name, value in values.items() if value is not None}
     with _deleted_unused():
         # Built only to check the parameters.
-        build_block(kind, values)
+        _made(kind, values)
     return values
 
 
@@ -381,8 +382,12 @@ def build_block(kind: BlockKind, values: Mapping[str, Any]) -> Block:
     """The block with these parameters. Raises DesignError where they do not go together."""
     with _deleted_unused():
         # A block that refuses its parameters is left unfinished.
-        try:
-            return kind.make(**values)
-        except ValueError as error:
-            reason = str(error)
+        return _made(kind, values)
+
+
+def _made(kind: BlockKind, values: Mapping[str, Any]) -> Block:
+    try:
+        return kind.make(**values)
+    except ValueError as error:
+        reason = str(error)
     raise DesignError(f"--block {kind.name}: {reason}")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from amaranth.hdl import Shape, Value
 from amaranth.lib import data
@@ -45,13 +46,23 @@ class Member:
         return self.ports[0].name != self.name
 
 
-def members(block: Block) -> list[Member]:
+# Each block is asked several times in a conversion; its signature is for life.
+_known: WeakKeyDictionary[Block, tuple[Member, ...]] = WeakKeyDictionary()
+
+
+def members(block: Block) -> tuple[Member, ...]:
     """Members of a block with the ports that they have in Verilog.
 
     A field of a structure or an element of an array is a port of its own, down to what has no parts, and is called by its
     path with ``__`` between. Parts that may overlap stay together, and so do payloads of the modules in ``CELLS``, which are
     one text whatever they carry. Raises ValueError for a member of no bits.
     """
+    if block not in _known:
+        _known[block] = tuple(_members(block))
+    return _known[block]
+
+
+def _members(block: Block) -> list[Member]:
     found = []
     taken: set[str] = set()
     flat = [("__".join(map(str, path)), member, value) for path, member, value in block.signature.flatten(block)]

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +88,12 @@ def without_head(text: str) -> str:
     return "".join(lines[first:])
 
 
-def tree_hash(folders: Iterable[str]) -> str:
-    """Hash of every Python and Verilog file in these folders. Raises FileNotFoundError for a folder without any."""
+@cache
+def tree_hash(folders: tuple[str, ...]) -> str:
+    """Hash of every Python and Verilog file in these folders. Raises FileNotFoundError for a folder without any.
+
+    The files are read once a process, which goes on with the code that it has loaded.
+    """
     parts = []
     for folder in folders:
         files = sorted(path for ending in ("py", "sv") for path in (ROOT / folder).rglob(f"*.{ending}"))
