@@ -100,7 +100,7 @@ class TileRows:
         b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
         fitting = fitting_rows(self._partition, b)
         kept = one_tile(len(b) - 1, fitting) if beside else one_tile(0, 0)
-        settings = {
+        settings: dict[str, Any] = {
             "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
             "scanned": box.k != (0, workload.K), "idle": share * idle,
             "more": share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
