@@ -267,6 +267,17 @@ def _chain_end(
 
 
 @njit(cache=True)
+def _most_jobs(a_pointers: NDArray[Any], parts: NDArray[Any], radix: int) -> int:
+    """Jobs that rows of A may need."""
+    most = len(a_pointers) - 1
+    for row in range(len(a_pointers) - 1):
+        count = a_pointers[row + 1] - a_pointers[row] + (parts[row] if len(parts) else 0)
+        if count > radix:
+            most += 2 * (count // radix + 1)
+    return most
+
+
+@njit(cache=True)
 def _replay(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -301,12 +312,7 @@ def _replay(
     usable = np.full(len(b_pointers) - 1, -2, np.int64)
     usable[0 if streaming else memory_from :] = -1
     # Of the chain at hand: its jobs, the first one of each tile and the beats that it loads; lines that move.
-    most = len(a_pointers) - 1
-    for row in range(len(a_pointers) - 1):
-        count = a_pointers[row + 1] - a_pointers[row] + (parts[row] if len(parts) else 0)
-        if count > radix:
-            most += 2 * (count // radix + 1)
-    jobs = np.empty((most, len(JOB_FIELDS)), np.int64)
+    jobs = np.empty((_most_jobs(a_pointers, parts, radix), len(JOB_FIELDS)), np.int64)
     firsts, beats = np.empty_like(placed), np.zeros_like(placed)
     number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
     for tile in range(len(windows)):

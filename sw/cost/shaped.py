@@ -19,7 +19,7 @@ from .protocol import Machine
 from .replay import replay
 from .row_replay import Box, TileRows
 from .tile_rows import load_cycles, pick
-from .traffic import TrafficEstimate
+from .traffic import TrafficEstimate, words_beside
 
 __all__ = ["predict_shaped", "predict_used"]
 
@@ -55,7 +55,7 @@ def predict_shaped(workload: Workload, design: Machine, scheme: Scheme) -> Predi
     ends = [box[3] == workload.K for box in boxes]
     works = [bool(of_b[n] and uses[box[3]] > uses[box[2]]) for n, box in enumerate(boxes)]
     visited = [n for n in range(len(boxes)) if works[n] or ends[n]]
-    words = found.words_beside()
+    words = words_beside(found)
     # Segments are scanned: lines beyond their own nonzeros come along.
     extra = 1.0
     if across > 1:

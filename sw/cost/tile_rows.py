@@ -18,7 +18,7 @@ from sw.timing.pace import Pace, pace_of
 
 from .row_replay import Box, TileRows
 from .sampling import runs_of
-from .traffic import TrafficEstimate
+from .traffic import TrafficEstimate, words_beside
 
 __all__ = ["assembly_cycles", "load_cycles", "pick", "rows_cycles"]
 
@@ -126,7 +126,7 @@ def rows_cycles(found: TrafficEstimate) -> float:
     # Tiles without work pass on what the earlier ones left of their rows.
     passed = workload.I / found.N_i + found.carried / max(1.0, found.tiles - found.N_i * found.N_j)
     cycles = 0.0 if scheme.joins else (found.tiles - found.working) * passed
-    loaded, words = 0.0, found.words_beside()
+    loaded, words = 0.0, words_beside(found)
     for tile in tiles:
         # B's tile stays while i moves inside the others.
         loads = scheme.buffers("B") and (not found.keeps_b or tile.i == steps.first_of_a(tile.k))

@@ -20,7 +20,7 @@ from .protocol import Machine
 from .tile_maps import map_lines
 from .visits import TileVisits
 
-__all__ = ["Traffic", "TrafficEstimate", "scratch"]
+__all__ = ["Traffic", "TrafficEstimate", "scratch", "words_beside"]
 
 Floats = NDArray[np.float64]
 
@@ -49,11 +49,12 @@ class Traffic:
 class TrafficEstimate(TileVisits):
     """Beats of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
-    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, and the ``overbooked`` share; ``loads_a`` of A tiles
-    and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, ``bursts`` and
-    look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass; ``sram_lines``; ``selections`` of
-    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, or of the parts of rows that are joined, which are
-    ``found`` in so many cycles and ``grouped`` where they are many; ``scratch_macs`` of scratch fibers, merged once more.
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, lines that these move, ``load_b``, the ``overbooked``
+    share; ``loads_a`` of A tiles and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for
+    bumped segments, ``bursts`` and look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass,
+    ``meta_c`` of positions before it; ``sram_lines``; ``selections`` of fibers; ``pieces`` of rows of C; ``carried`` nonzeros of
+    partial rows, or of the parts of rows that are joined, which are ``found`` in so many cycles and ``grouped`` where they are
+    many; ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -70,24 +71,12 @@ class TrafficEstimate(TileVisits):
         self.lines_c = {"leave": 0.0, "joined": 0.0}
         self.sram_lines = 0.0
         self.loads = 1.0
-        self.load_b = self.meta_c = 0.0
-        self.loads_a = 0.0
-        self.hits_a = 0.0
-        self.carried = 0.0
-        self.found = self.grouped = 0.0
-        self.pieces = 0.0
-        self.scratch_macs = 0.0
+        self.load_b = self.meta_c = self.loads_a = self.hits_a = 0.0
+        self.carried = self.found = self.grouped = self.pieces = self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
         self._operand_b()
         self._operand_c()
         self._maps()
-
-    def words_beside(self) -> float:
-        """Words that each row of a tile moves beside the one that says where its nonzeros of A are, and beside its nonzeros."""
-        lines, t = self.meta_c, self.traffic
-        if not self.scheme.buffers("A"):
-            lines += t.a_meta + max(0.0, t.a_data - self._beats("A", self.selections / self.lanes))
-        return max(0.0, self.words * lines * self.N_i / (max(1, self.working) * self.workload.I) - 1)
 
     def _word_lines(self, words: float, runs: float) -> float:
         """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
@@ -308,6 +297,14 @@ class TrafficEstimate(TileVisits):
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]
+
+
+def words_beside(found: TrafficEstimate) -> float:
+    """Words that each row of a tile moves beside the one that says where its nonzeros of A are, and beside its nonzeros."""
+    lines, t = found.meta_c, found.traffic
+    if not found.scheme.buffers("A"):
+        lines += t.a_meta + max(0.0, t.a_data - found._beats("A", found.selections / found.lanes))
+    return max(0.0, found.words * lines * found.N_i / (max(1, found.working) * found.workload.I) - 1)
 
 
 def _capacity(found: TrafficEstimate) -> NDArray[np.int64]:
