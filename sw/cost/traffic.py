@@ -49,12 +49,12 @@ class Traffic:
 class TrafficEstimate(TileVisits):
     """Beats of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
-    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, lines that these move, ``load_b``, the ``overbooked``
-    share; ``loads_a`` of A tiles and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for
-    bumped segments, ``bursts`` and look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass,
-    ``meta_c`` of positions before it; ``sram_lines``; ``selections`` of fibers; ``pieces`` of rows of C; ``carried`` nonzeros of
-    partial rows, or of the parts of rows that are joined, which are ``found`` in so many cycles and ``grouped`` where they are
-    many; ``scratch_macs`` of scratch fibers, merged once more.
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, lines ``load_b`` in them, ``overbooked`` share;
+    ``loads_a`` of A tiles, ``hits_a`` visits that find theirs; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments,
+    ``bursts`` and look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass, ``meta_c`` of
+    positions before it; ``sram_lines``; ``selections`` of fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows,
+    or of the parts of rows that are joined, which are ``found`` in so many cycles and ``grouped`` where they are many;
+    ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
