@@ -67,9 +67,8 @@ class TrafficEstimate(TileVisits):
         self.line_beats = design.buffer.line_beats
         self.traffic = Traffic()
         self.overbooked = self.bumped_macs = 0.0
-        self.leaf_lines = self.bursts = self.unit_lines = 0.0
+        self.leaf_lines = self.bursts = self.unit_lines = self.sram_lines = 0.0
         self.lines_c = {"leave": 0.0, "joined": 0.0}
-        self.sram_lines = 0.0
         self.loads = 1.0
         self.load_b = self.meta_c = self.loads_a = self.hits_a = 0.0
         self.carried = self.found = self.grouped = self.pieces = self.scratch_macs = 0.0
