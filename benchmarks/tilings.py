@@ -155,7 +155,7 @@ def write_predictions(page: Path, rows: list[dict[str, Any]], policies: Iterable
     from benchmarks.table_markers import stamp, write_table
 
     names = ", ".join(dict.fromkeys(name_of(r["operand"]) for r in rows))
-    command = f"python -m benchmarks.tilings --config {config} --write docs/benchmarks.md"
+    command = f"python -m benchmarks.tilings --config {config} --write docs/benchmarks.md OPERAND..."
     table = prediction_table(rows, policies)
     write_table(page, f"predictions, {config}", [*table, "", f"Operands: {names}.", "", stamp(command)])
 

@@ -2,7 +2,7 @@
 
 Time is the time to load B's tiles, and A's where they are kept, plus the larger of PE, front-end, DRAM and SRAM time
 while computing, plus the assembly pass, plus what each tile costs by itself: loading, computing and draining do not
-overlap.
+overlap. Where rows of tiles are replayed B's tiles come beside them.
 """
 
 import math

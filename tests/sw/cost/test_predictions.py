@@ -10,17 +10,14 @@ from sw.plan.plan import plan
 from sw.policies.registry import schedule
 
 EDGE = load_design("edge", ["pe.value=fp32"])
-# Rows whose work lies in a few tiles (a band), blocks of hubs, tiles beside whose rows B's tile comes, scanned rows, tiles of shapes
-# of their own, and rows of B that are loaded one by one.
+# Rows whose work lies in few tiles (bands), carried and joined, cut along j and along k; tiles of shapes of their own; rows of B that
+# are loaded one by one.
 CASES = [
     ("pyamg:local_disc_galerkin_diffusion", "d2t2"),
-    ("pyamg:local_disc_galerkin_diffusion", "drt"),
-    ("pyamg:bar", "even_rows"),
     ("banded:2000:12", "d2t2"),
     ("banded:2000:12", "drt"),
     ("banded:6000:20", "swiftiles"),
     ("banded:6000:20", "hyte"),
-    ("banded:6000:20", "even_columns"),
     ("mycielskian:9", "harp"),
 ]
 
