@@ -6,21 +6,27 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sw.cli.app import main
+
 ROOT = Path(__file__).parents[1]
+COMMAND = ("generate", "--config", "tiny", "--value", "fp32", "--out", "files", "--quiet")
 
 
-def generated(folder: Path, seed: str) -> dict[str, str]:
-    folder.mkdir()
-    environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder.parent)}
-    command = [sys.executable, "-m", "sw", "generate", "--config", "tiny", "--value", "fp32", "--out", "files"]
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+def hashes(folder: Path) -> dict[str, str]:
     files = sorted(path for path in (folder / "files").rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_two_processes_write_the_same_bytes(tmp_path):
-    first = generated(tmp_path / "first", "1")
-    second = generated(tmp_path / "second folder", "4242")
-    assert len(first) > 50
-    assert {"files/tb/smoke_tb.sv", "files/tb/smoke_memory.hex", "files/docs/blocks/accelerator.md"} <= set(first)
-    assert first == second
+def test_two_processes_write_the_same_bytes(tmp_path, monkeypatch):
+    """This one, which may have written other designs before, and a new one with a hash seed of its own."""
+    first, second = tmp_path / "first", tmp_path / "second folder"
+    first.mkdir()
+    second.mkdir()
+    environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-m", "sw", *COMMAND], cwd=second, env=environment, check=True, capture_output=True)
+    monkeypatch.chdir(first)
+    assert main(COMMAND) == 0
+    found = hashes(first)
+    assert len(found) > 50
+    assert {"files/tb/smoke_tb.sv", "files/tb/smoke_memory.hex", "files/docs/blocks/accelerator.md"} <= set(found)
+    assert hashes(second) == found

@@ -23,6 +23,7 @@ from gen.verilog import Verilog, emit, emit_design
 from rtl.accessor.segment_scanner import SegmentScanner
 from rtl.tiling.watchdog import Watchdog
 from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested, Slices
+from tests.gen.designs import SMALLEST
 from tests.tools import needs_tool
 
 ROOT = Path(__file__).parents[2]
@@ -355,7 +356,9 @@ def test_generator_as_a_command(tmp_path):
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     folder = tmp_path / "with a space"
-    done = generate("tiny", "--out", str(folder))
+    # As little hardware as there may be: it is generated twice.
+    small = [word for change in SMALLEST for word in ("--set", change)]
+    done = generate("tiny", *small, "--out", str(folder))
     assert done.returncode == 0 and done.stderr == ""
     assert (folder / "rtl" / "accelerator.sv").exists()
     refused = generate("tiny", "--set", "buffer.banks=3", "--out", str(folder))
@@ -364,7 +367,7 @@ def test_generator_as_a_command(tmp_path):
     assert generate("extensor", "--out", str(folder)).returncode == 2
     (folder / "design.json").unlink()
     (folder / "design.json").mkdir()
-    blocked = generate("tiny", "--out", str(folder))
+    blocked = generate("tiny", *small, "--out", str(folder))
     reason = f"--out {folder}: cannot be written ({folder / 'design.json'} is a folder)"
     assert (blocked.returncode, blocked.stderr) == (2, f"python -m gen: {reason}\n")
 
