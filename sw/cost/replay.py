@@ -104,7 +104,7 @@ def replay(
     streaming: bool = False,
     memory_from: int | None = None,
     scanned: bool = False,
-    beside: float | None = None,
+    load_time: float | None = None,
     more: float = 0.0,
     idle: float = 0.0,
     pairs: bool = False,
@@ -119,7 +119,7 @@ def replay(
     streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
     memory_from: rows of B from here on do not fit on chip.
     scanned: A's rows are cut along k.
-    beside: cycles of memory in which rows of B come beside those of A, where its rows themselves do not say so.
+    load_time: cycles of memory in which rows of B come beside those of A, where its rows themselves do not say so.
     more: beats that move beside the first tile, such as begin positions.
     idle: cycles of the dispatcher beside those of the last tiles' rows.
     pairs: rows of B, and their pointers, are read one by one, from no list.
@@ -132,7 +132,7 @@ def replay(
     a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
         a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, rows.parts,
-        CHUNK_END_CYCLES if scanned else 0, -1.0 if beside is None else beside, more, idle, pairs, trips,
+        CHUNK_END_CYCLES if scanned else 0, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
         b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
     )  # fmt: skip
@@ -288,7 +288,7 @@ def _replay(
     partials: NDArray[Any],
     parts: NDArray[Any],
     scan: int,
-    beside: float,
+    load_time: float,
     more: float,
     idle: float,
     pairs: bool,
@@ -363,8 +363,8 @@ def _replay(
             taken = loaded + (2 * meta if by_list else meta)
             if pairs:
                 taken = loaded + (end - first) * (pace.line_beats + 1 / words)
-            if beside >= 0:
-                taken, least = beside / beat, 0
+            if load_time >= 0:
+                taken, least = load_time / beat, 0
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))

@@ -71,10 +71,10 @@ class TileRows:
             self._of_j[j] = lengths_between(b.pointers, b.coordinates, *j)
         return self._of_j[j]
 
-    def cycles(self, box: Box, beside: float, words: float = 0.0) -> float:
+    def cycles(self, box: Box, load_time: float, words: float = 0.0) -> float:
         """Cycles of one tile's rows, from runs of them where it has many nonzeros.
 
-        ``beside``: cycles of memory in which B's tile comes. ``words``: that each row moves beside the one that says where its
+        ``load_time``: cycles of memory in which B's tile comes. ``words``: that each row moves beside the one that says where its
         nonzeros of A are.
         """
         workload, joins = self.workload, self.scheme.joins
@@ -87,7 +87,7 @@ class TileRows:
         # Of the others the dispatcher sees that they are empty.
         idle = float(IDLE_ROW_CYCLES * (end - first - len(active)))
         if not len(active):
-            return max(idle, beside)
+            return max(idle, load_time)
         merged, before = seen.inside[active], seen.before[active]
         weights = np.maximum((merged + before * back) * MERGE_CYCLES / self.design.pe.count, sizes[active] + 2.0)
         drawn, share = _drawn_rows(weights, self._most)
@@ -96,17 +96,17 @@ class TileRows:
         leaves = _by_row(a, lengths[a.coordinates + box.k[0]] > 0)
         parts = seen.parts[picked] if joins else np.minimum(1, before)
         last, columns = box.k[1] == workload.K, box.j[1] - box.j[0]
-        work = self._work(columns, a, leaves, merged, before, parts if back else None, last=last)
+        of_rows = self._work(columns, a, leaves, merged, before, parts if back else None, last=last)
         b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
         fitting = fitting_rows(self._partition, b)
-        kept = one_tile(len(b) - 1, fitting) if beside else one_tile(0, 0)
+        kept = one_tile(len(b) - 1, fitting) if load_time else one_tile(0, 0)
         settings: dict[str, Any] = {
             "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
             "scanned": box.k != (0, workload.K), "idle": share * idle,
             "more": share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
         }  # fmt: skip
         found = replay(
-            work, np.array([0, a.rows]), b, kept, self._of_a, beside=share * beside, **settings
+            of_rows, np.array([0, a.rows]), b, kept, self._of_a, load_time=share * load_time, **settings
         ).cycles  # fmt: skip
         if share == 1:
             return found
@@ -115,7 +115,7 @@ class TileRows:
         settings |= {"idle": 0.0, "more": 0.0}
         once, twice = (
             replay(
-                work.of(np.tile(some, n)), np.array([0, n * len(some)]), b, one_tile(0, 0), self._of_a, **settings
+                of_rows.of(np.tile(some, n)), np.array([0, n * len(some)]), b, one_tile(0, 0), self._of_a, **settings
             ).cycles
             for n in (1, 2)
         )

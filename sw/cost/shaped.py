@@ -63,8 +63,8 @@ def predict_shaped(workload: Workload, design: Machine, scheme: Scheme) -> Predi
 
     def cycles(number: int) -> float:
         j, end_j, k, end_k = boxes[number]
-        beside = load_cycles(extra * of_b[number] / design.lanes, end_k - k, rows.pace)
-        return rows.cycles(Box((0, workload.I), (j, end_j), (k, end_k)), beside, words)
+        load_time = load_cycles(extra * of_b[number] / design.lanes, end_k - k, rows.pace)
+        return rows.cycles(Box((0, workload.I), (j, end_j), (k, end_k)), load_time, words)
 
     if len(visited) <= SAMPLED_TILES:
         total = sum(cycles(n) for n in visited)
@@ -86,7 +86,7 @@ def predict_used(workload: Workload, design: Machine, scheme: Scheme) -> int:
     found = alone(workload.a, begins, workload.b.pointers, scheme.partition("B", design))
     assert scheme.load != LOAD_TILE
     pace = pace_of(design, scheme.region_lines(design.line_bytes), tensor_formats(design, workload.K, workload.J))
-    work, words = work_rows(workload, design), workload.I / (2 * design.lanes)  # where rows of C begin
+    of_rows, words = work_rows(workload, design), workload.I / (2 * design.lanes)  # where rows of C begin
     more = words * pace.line_beats
-    replayed = replay(work, begins, workload.b.pointers, found, pace, whole=True, pairs=True, more=more)
+    replayed = replay(of_rows, begins, workload.b.pointers, found, pace, whole=True, pairs=True, more=more)
     return round(replayed.cycles + _around(design, len(scheme.tiles)))

@@ -136,8 +136,8 @@ def rows_cycles(found: TrafficEstimate) -> float:
                 (tile.i, scheme.T_i, workload.I), (tile.j, scheme.T_j, workload.J), (tile.k, scheme.T_k, workload.K)
             )
         ))  # fmt: skip
-        beside = steps.share_of_b(tile) * each if loads else 0.0
-        cycles += rows.cycles(box, beside, words) / tile.chance
+        load_time = steps.share_of_b(tile) * each if loads else 0.0
+        cycles += rows.cycles(box, load_time, words) / tile.chance
         loaded += loads / tile.chance
     # Loads of tiles that were not drawn with theirs.
     return cycles + max(0.0, found.loads - loaded) * each

@@ -10,8 +10,8 @@ from sw.plan.plan import plan
 from sw.policies.registry import schedule
 
 EDGE = load_design("edge", ["pe.value=fp32"])
-# Rows whose work lies in few tiles (bands), carried and joined, cut along j and along k; tiles of shapes of their own; rows of B that
-# are loaded one by one.
+# Rows whose work lies in few tiles (bands), carried and joined, cut along j and along k; tiles of shapes of their own; rows of B
+# that are loaded one by one.
 CASES = [
     ("pyamg:local_disc_galerkin_diffusion", "d2t2"),
     ("banded:2000:12", "d2t2"),
