@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 
 from rtl import types
-from rtl.accessor import chunk_peeker, nonzero_reader, segment_placement
+from rtl.accessor import chunk_peeker, nonzero_reader, scratch_ring, segment_placement
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
 from rtl.pe import bumped_walk, gustavson
@@ -63,6 +63,16 @@ def hardware_facts() -> str:
             segment_placement.REMEMBERED_SEGMENTS,
             "Segments that a B tile may have in the FIFO-managed region while it fits",
             "rtl.accessor.segment_placement",
+        ),
+        "SCRATCH_MARGIN": (
+            scratch_ring.MARGIN,
+            "Lines of the ring for scratch fibers that no row takes",
+            "rtl.accessor.scratch_ring",
+        ),
+        "SCRATCH_ROWS": (
+            scratch_ring.ROWS,
+            "Long rows that the other lines are enough for",
+            "rtl.accessor.scratch_ring",
         ),
         "UNDER_WAY": (jobs, "Jobs that a PE has under way", "rtl.pe.gustavson"),
     }

@@ -40,6 +40,8 @@ __all__ = [
     "record_request",
     "ring_place",
     "scratch_fiber",
+    "scratch_places",
+    "scratch_position",
     "segment",
     "segment_word",
     "selection",
@@ -105,12 +107,14 @@ def leaf(address_width: int) -> data.StructLayout:
     ``in_memory`` selects memory (``position`` counts elements from byte address 0) or the banked SRAM (``position``
     counts elements from SRAM line 0). ``length`` is in elements; zero only where a job has this one leaf and no work.
     ``unit`` passes the segment's values unscaled (partial results re-entering); otherwise each is multiplied by ``weight``.
-    ``last`` ends the job.
+    ``scratch``, with both: the fiber is one of scratch memory, and ``position`` is that of :func:`scratch_position`. ``last``
+    ends the job.
     """
     return data.StructLayout(
         {
             "in_memory": 1,
             "unit": 1,
+            "scratch": 1,
             "last": 1,
             "position": position_width(address_width),
             "length": POSITION_WIDTH,
@@ -192,12 +196,34 @@ def partial_fiber() -> data.StructLayout:
 
 
 def scratch_fiber(scratch_slots: int) -> data.StructLayout:
-    """A fiber of a row that is merged in several steps, in memory: ``position`` counts elements from the scratch region.
-
-    ``slot``: the part of the region that its row has.
-    """
+    """A fiber of a row that is merged in several steps: ``position`` counts elements from the begin of its row's ``slot``."""
     return data.StructLayout(
         {"slot": range(max(2, scratch_slots)), "position": POSITION_WIDTH, "length": POSITION_WIDTH}
+    )
+
+
+def scratch_position(address_width: int, scratch_slots: int) -> data.StructLayout:
+    """Where a scratch fiber lies, as the position of a leaf: nonzeros from the begin of its row's slot, and which that is."""
+    bits = (scratch_slots - 1).bit_length()
+    return data.StructLayout({"nonzero": position_width(address_width) - bits, "row": bits})
+
+
+def scratch_places(address_width: int, line_address_width: int, scratch_slots: int) -> data.StructLayout:
+    """Where the lines of the slots of scratch memory lie.
+
+    The first ``kept`` lines of each slot stay on chip, in a ring of ``lines`` SRAM lines from ``base`` on; ``begins``: which of
+    these the slot's first line has. Later ones lie in memory: slots of ``slot_lines`` from position ``region`` on.
+    """
+    line = line_address_width
+    return data.StructLayout(
+        {
+            "base": line,
+            "lines": line + 1,
+            "kept": line + 1,
+            "begins": data.ArrayLayout(line, scratch_slots),
+            "region": position_width(address_width),
+            "slot_lines": position_width(address_width),
+        }
     )
 
 
@@ -228,12 +254,19 @@ def memory_burst(lines: int) -> int:
 def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
     """``lines`` lines of memory for ``leaf``, the first being the one that holds the element at ``position``.
 
-    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B. ``follows``: the lines follow those of
-    the leaf's last request.
+    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B; ``scratch``: it is the latter, and its
+    position that of :func:`scratch_position`. ``follows``: the lines follow those of the leaf's last request.
     """
     lines = range(memory_burst(long_leaf_lines(leaf_lines)) + 1)
     return data.StructLayout(
-        {"leaf": range(radix), "position": position_width(address_width), "lines": lines, "unit": 1, "follows": 1}
+        {
+            "leaf": range(radix),
+            "position": position_width(address_width),
+            "lines": lines,
+            "unit": 1,
+            "scratch": 1,
+            "follows": 1,
+        }
     )
 
 

@@ -30,6 +30,8 @@ BUS: Mapping[str, tuple[str, ...]] = {
     "read_b_data": ("b_elements",),
     "read_b_meta": ("b_pointers", "b_positions", "b_tile_map"),
     "read_c_data": _RESULTS,
+    "read_scratch": ("c_scratch",),
+    "write_scratch": ("c_scratch",),
     "read_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
     "write_a_meta": ("a_positions",),
     "write_b_meta": ("b_positions",),

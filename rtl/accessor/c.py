@@ -18,6 +18,7 @@ from ..types import (
     partial_fiber,
     read_request,
     scratch_fiber,
+    scratch_places,
     sram_response,
     sram_write,
     tile,
@@ -85,7 +86,9 @@ class AccessorC(Unit):
         Fiber words with what their ticket says: those of rows in row order, those of scratch fibers in theirs, a word of
         one or the other at a time.
     buffering, base, lines : In
-        Mode and partition of C.
+        Mode of C; its partition for partial rows.
+    scratch_base, scratch_lines, merged_out : In, scratch_open, scratch_places : Out
+        As :class:`ScratchWriter` has them; the first two are its partition for scratch fibers.
     sram_write, sram_request, sram_response
         Ports of the banked SRAM.
     occupied : Out
@@ -93,7 +96,7 @@ class AccessorC(Unit):
     partials : Out(stream), partial_region : Out(position_width)
         The rows' partial fibers, with positions from ``partial_region`` on, which is in elements from byte address 0.
     scratch_results : Out(stream)
-        Each scratch fiber, once it is in memory (:class:`ScratchWriter`).
+        Each scratch fiber, once it can be read back (:class:`ScratchWriter`).
     read_request, read_data
         A client port of the memory engine, for positions of partial rows.
     write_request, write_data : Out(stream).array(4)
@@ -120,7 +123,7 @@ class AccessorC(Unit):
     WRITERS = (
         WriteClient("c_rows", "write_c_data"),
         WriteClient("c_partials", "write_c_data"),
-        WriteClient("c_scratch", "write_c_data"),
+        WriteClient("c_scratch", "write_c_data", part="write_scratch"),
         word_client("c_positions", "write_c_meta"),
     )
 
@@ -155,16 +158,17 @@ class AccessorC(Unit):
                 "regions": In(c_regions(address_width)),
                 "whole_rows": In(1),
                 "collected": In(stream.Signature(fiber_word(lanes))),
-                "scratch": In(1),
-                "first": In(1),
+                **dict.fromkeys(("scratch", "first"), In(1)),
                 "slot": In(range(max(2, scratch_slots))),
                 "bound": In(POSITION_WIDTH),
                 "partials": Out(stream.Signature(partial_fiber())),
                 "partial_region": Out(position_width(address_width)),
                 "scratch_results": Out(stream.Signature(scratch_fiber(scratch_slots))),
                 "buffering": In(1),
-                "base": In(line_address_width),
-                "lines": In(line_address_width + 1),
+                **dict.fromkeys(("base", "scratch_base"), In(line_address_width)),
+                **dict.fromkeys(("lines", "scratch_lines"), In(line_address_width + 1)),
+                "scratch_open": Out(1),
+                "scratch_places": Out(scratch_places(address_width, line_address_width, scratch_slots)),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "sram_request": Out(stream.Signature(line_address_width)),
                 "sram_response": In(sram_response(lanes)),
@@ -174,8 +178,7 @@ class AccessorC(Unit):
                 "write_request": Out(stream.Signature(write_request(address_width))).array(4),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))).array(4),
                 "written": In(4),
-                "scratch_retired": In(1),
-                "restart": In(1),
+                **dict.fromkeys(("merged_out", "scratch_retired", "restart"), In(1)),
                 "drained": Out(1),
                 "rows_left": Out(POSITION_WIDTH),
                 "stored": Out(POSITION_WIDTH),
@@ -203,19 +206,20 @@ class AccessorC(Unit):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        lanes, aw = self.lanes, self.address_width
+        lanes, aw, law = self.lanes, self.address_width, self.line_address_width
         sizes = {"lanes": lanes, "address_width": aw, "burst_beats": self.burst_beats}
         want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
-        m.submodules.scratch_out = scratch = ScratchWriter(scratch_slots=self.scratch_slots, **sizes)
+        m.submodules.scratch_out = scratch = ScratchWriter(
+            scratch_slots=self.scratch_slots, line_address_width=law, **sizes
+        )
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
-        m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)
+        m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=law)
         m.submodules.fibers = fibers = FiberSwitch(lanes=lanes)
         connect(m, flipped(self.sram_request), store.sram_request)
-        for n in range(2):
-            connect(m, flipped(self.sram_write[n]), store.sram_write[n])
+        connect(m, flipped(self.sram_write[1]), store.sram_write[1])
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
@@ -251,8 +255,6 @@ class AccessorC(Unit):
             *passed(positions, self, "rows_left"),
             rows.restart.eq(self.restart),
             partials.restart.eq(take & want.k_step),
-            *passed(self, scratch, "first slot"),
-            scratch.retired.eq(self.scratch_retired),
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
@@ -287,6 +289,13 @@ class AccessorC(Unit):
         return m
 
 
+def _share_port(m: Module, rows: Any, scratch: Any, port: Any) -> None:
+    """Lines of rows that stay on chip go first, but not before one of a scratch fiber that waits."""
+    waits = Signal()
+    m.d.sync += waits.eq(port.valid & ~port.ready & (waits | ~rows.valid))
+    m.d.comb += chosen(rows.valid & ~waits, rows, scratch, port)
+
+
 def _connect_writers(
     m: Module, owner: AccessorC, writers: Sequence[Any], fibers: FiberSwitch, store: PartialStore
 ) -> None:
@@ -296,6 +305,15 @@ def _connect_writers(
         connect(m, flipped(owner.write_data[n]), client.write_data)
     rows, partials, scratch, _ = writers
     connect(m, scratch.results, flipped(owner.scratch_results))
+    m.d.comb += [
+        *passed(owner, scratch, "first slot merged_out"),
+        scratch.base.eq(owner.scratch_base),
+        scratch.lines.eq(owner.scratch_lines),
+        owner.scratch_open.eq(scratch.open),
+        owner.scratch_places.eq(scratch.places),
+        scratch.retired.eq(owner.scratch_retired),
+    ]
+    _share_port(m, store.sram_write[0], scratch.sram_write, owner.sram_write[0])
     connect(m, flipped(owner.collected), fibers.words)
     for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
         connect(m, words, writer.words)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,7 +13,7 @@ from ..lib.stream import StreamQueue
 from ..mint.record_packer import RecordPacker
 from ..storage import COORDINATE_WIDTH, byte_count, line_address
 from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
-from .line_packer import LinePacker
+from .line_packer import LinePacker, packed_line
 from .line_writer import REQUESTS_WIDTH, LineWriter
 
 __all__ = ["FiberAppender"]
@@ -28,6 +28,8 @@ class FiberAppender(Block):
         As :class:`LineWriter`.
     packed : str, optional
         Value type of packed records, which the fibers become. Without, elements go to memory as they are on chip.
+    keeps : bool
+        The first lines of the region stay on chip.
 
     Members
     -------
@@ -41,6 +43,8 @@ class FiberAppender(Block):
         The next fiber goes to the region's begin again. Only between fibers, after a flush and while ``settled``.
     position : Out(POSITION_WIDTH)
         Elements appended since ``restart``, the next element's position.
+    keep_lines : In(POSITION_WIDTH), kept : Out(stream(packed_line))
+        With ``keeps``: so many lines of the region go this way. Changes only with ``restart``.
     words : In(stream)
         Fibers; nothing is taken beyond the capacity.
     ends : Out(stream)
@@ -61,7 +65,9 @@ class FiberAppender(Block):
     One fiber word a cycle.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, burst_beats: int, packed: str | None = None) -> None:
+    def __init__(
+        self, *, lanes: int, address_width: int, burst_beats: int, packed: str | None = None, keeps: bool = False
+    ) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Address width", address_width, 8, 64)
         check_power_of_two("Burst beats", burst_beats, 1, 256)
@@ -69,10 +75,13 @@ class FiberAppender(Block):
         self.address_width = address_width
         self.burst_beats = burst_beats
         self.packed = packed
+        self.keeps = bool(keeps)
+        keeping = {"keep_lines": In(POSITION_WIDTH), "kept": Out(stream.Signature(packed_line(lanes)))}
         packing = {"coordinate_bits": In(range(COORDINATE_WIDTH + 1)), "plain": In(1)}
         super().__init__(
             {
                 **({} if packed is None else packing),
+                **(keeping if keeps else {}),
                 "region": In(address_width),
                 "capacity": In(address_width),
                 "restart": In(1),
@@ -93,6 +102,7 @@ class FiberAppender(Block):
 
     def parameters(self) -> dict[str, Any]:
         kind = {} if self.packed is None else {"v": self.packed}
+        kind |= {"k": 1} if self.keeps else {}
         return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, **kind}
 
     def build(self, platform: Any) -> Module:
@@ -141,9 +151,12 @@ class FiberAppender(Block):
             packer.restart.eq(self.restart),
         ]
         line = packer.lines.payload
+        keep = line.index < self.keep_lines if self.keeps else Const(0, 1)
+        if self.keeps:
+            m.d.comb += [self.kept.valid.eq(packer.lines.valid & keep), self.kept.payload.eq(line)]
         m.d.comb += [
-            writer.lines.valid.eq(packer.lines.valid),
-            packer.lines.ready.eq(writer.lines.ready),
+            writer.lines.valid.eq(packer.lines.valid & ~keep),
+            packer.lines.ready.eq(Mux(keep, self.kept.ready, writer.lines.ready) if self.keeps else writer.lines.ready),
             writer.lines.payload.address.eq(line_address(self.region, line.index, lanes)),
             writer.lines.payload.data.eq(line.data),
             writer.flush.eq(packer.flushed),

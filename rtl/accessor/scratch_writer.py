@@ -7,11 +7,14 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import element_count, line_bytes
-from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, write_beat, write_request
+from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, scratch_places, sram_write, write_beat, write_request
 from .fiber_appender import FiberAppender
 from .line_writer import REQUESTS_WIDTH
+from .scratch_ring import ScratchRing
 
 __all__ = ["ScratchWriter"]
 
@@ -19,21 +22,33 @@ PENDING = 8  # fibers whose writes are not acknowledged yet
 
 
 class ScratchWriter(Block):
-    """Writes scratch fibers to memory, into one slot of the region for each long row under way, without waiting for memory.
+    """Writes scratch fibers into one slot of scratch memory for each long row under way, without waiting for memory.
 
     The region is cut into ``scratch_slots`` equal parts, each a whole number of lines. A row's fibers lie in its slot one after
-    another, each flushed at its end, so that what is written depends on the fibers alone. A fiber is told when the
-    memory engine has retired the last request that holds any of it.
+    another, each flushed at its end, so that what is written depends on the fibers alone. The first lines of each slot stay on
+    chip (:class:`ScratchRing`). A fiber is told when the SRAM has its lines and the memory engine has retired the last request
+    that holds any of it.
 
     Members
     -------
     region, capacity : In(address_width)
         Byte address and bytes of all slots together. Constant while not ``idle``.
+    base : In(line_address_width), lines : In(line_address_width + 1)
+        Lines of the SRAM for the first lines of slots; fewer than two times the margin of :class:`ScratchRing` are as none.
+        Constant while not ``idle``.
     words : In(stream), first : In(1), slot : In
         Fibers; the first one of a row begins the row's slot anew. Nothing is taken beyond the slot, nor while ``results``
         wait.
+    open : Out(1)
+        Words may leave the collector: there are lines for all that may be on its way.
+    merged_out : In(1)
+        The oldest row with a slot needs it no longer.
     results : Out(stream(scratch_fiber))
-        Each fiber, in order, when it is in memory.
+        Each fiber, in order, when it can be read back.
+    places : Out(scratch_places)
+        Where the lines of the slots lie.
+    sram_write : Out(stream(sram_write))
+        A write port of the banked SRAM.
     retired : In(1)
         The memory engine's ``write_retired`` of this client.
     overflow : Out(1), needed : Out(address_width)
@@ -48,21 +63,30 @@ class ScratchWriter(Block):
     A word a cycle; four cycles between fibers, one more where a row begins.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, burst_beats: int, scratch_slots: int) -> None:
-        if scratch_slots < 1 or scratch_slots & (scratch_slots - 1):
-            raise ValueError(f"Scratch slots must be a power of two, not {scratch_slots!r}")
+    def __init__(
+        self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, scratch_slots: int
+    ) -> None:
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
+        check_integer("Line address width", line_address_width, 1, 30)
         self.lanes = lanes
         self.address_width = address_width
+        self.line_address_width = line_address_width
         self.burst_beats = burst_beats
         self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "region": In(address_width),
                 "capacity": In(address_width),
+                "base": In(line_address_width),
+                "lines": In(line_address_width + 1),
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "first": In(1),
                 "slot": In(range(max(2, scratch_slots))),
+                "open": Out(1),
+                "merged_out": In(1),
                 "results": Out(stream.Signature(scratch_fiber(scratch_slots))),
+                "places": Out(scratch_places(address_width, line_address_width, scratch_slots)),
+                "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))),
                 "retired": In(1),
                 "overflow": Out(1),
                 "needed": Out(address_width),
@@ -73,7 +97,8 @@ class ScratchWriter(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, "n": self.scratch_slots}
+        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
+        return sizes | {"b": self.burst_beats, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -81,10 +106,15 @@ class ScratchWriter(Block):
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
         slot_bits = (self.scratch_slots - 1).bit_length()
         m.submodules.appender = appender = FiberAppender(
-            lanes=self.lanes, address_width=aw, burst_beats=self.burst_beats
+            lanes=self.lanes, address_width=aw, burst_beats=self.burst_beats, keeps=True
+        )
+        m.submodules.ring = ring = ScratchRing(
+            lanes=self.lanes, line_address_width=self.line_address_width, scratch_slots=self.scratch_slots
         )
         connect(m, flipped(self.write_request), appender.write_request)
         connect(m, flipped(self.write_data), appender.write_data)
+        connect(m, appender.kept, ring.kept)
+        connect(m, ring.sram_write, flipped(self.sram_write))
         pending_shape = data.StructLayout({"fiber": scratch_fiber(self.scratch_slots), "requests": REQUESTS_WIDTH})
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=PENDING)
         m.submodules.told = told = StreamRegister(shape=scratch_fiber(self.scratch_slots))
@@ -92,7 +122,7 @@ class ScratchWriter(Block):
 
         # Where the row's slot begins.
         slot_capacity = Signal(aw)
-        slot = Signal.like(self.slot)
+        present = Signal.like(self.slot)
         offset = Signal(aw)
         start: Any = Const(0, aw)
         for n in range(slot_bits):
@@ -103,6 +133,16 @@ class ScratchWriter(Block):
             appender.capacity.eq(slot_capacity),
             self.overflow.eq(appender.overflow),
             self.needed.eq(((appender.needed + ((1 << line_bits) - 1)) >> line_bits) << (line_bits + slot_bits)),
+            *passed(self, ring, "base lines merged_out"),
+            *passed(ring, self, "open"),
+            ring.row.eq(self.slot),
+            ring.row_begins.eq(appender.restart),
+            appender.keep_lines.eq(ring.keep_lines),
+            *passed(self, self.places, "base lines"),
+            self.places.kept.eq(ring.keep_lines),
+            self.places.begins.eq(ring.begins),
+            self.places.region.eq(element_count(self.region)),
+            self.places.slot_lines.eq(slot_capacity >> line_bits),
         ]
 
         word = self.words.payload
@@ -124,27 +164,28 @@ class ScratchWriter(Block):
             appender.flush.eq(taken & word.last),
         ]
         with m.If(appender.restart):
-            m.d.sync += [fresh.eq(1), first_element.eq(0), slot.eq(self.slot), offset.eq(start)]
+            m.d.sync += [fresh.eq(1), first_element.eq(0), present.eq(self.slot), offset.eq(start)]
         with m.If(taken & word.last):
             m.d.sync += [
                 fresh.eq(0),
                 first_element.eq(after),
-                complete.slot.eq(slot),
-                complete.position.eq(element_count(offset) + first_element),
+                complete.slot.eq(present),
+                complete.position.eq(first_element),
                 complete.length.eq(after - first_element),
             ]
 
         retired = Signal(REQUESTS_WIDTH)
         surplus = Signal(REQUESTS_WIDTH)
+        arrived = ~surplus[-1] & ring.idle
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),
             pending.i.payload.fiber.eq(complete),
             pending.i.payload.requests.eq(appender.requests),
             surplus.eq(retired - pending.o.payload.requests),
-            told.i.valid.eq(pending.o.valid & ~surplus[-1]),
+            told.i.valid.eq(pending.o.valid & arrived),
             told.i.payload.eq(pending.o.payload.fiber),
-            pending.o.ready.eq(told.i.ready & ~surplus[-1]),
-            self.idle.eq(appender.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
+            pending.o.ready.eq(told.i.ready & arrived),
+            self.idle.eq(appender.idle & ring.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
         ]
         return m

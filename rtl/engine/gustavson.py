@@ -9,7 +9,7 @@ from amaranth.lib.wiring import connect, flipped
 from ..accessor.lookup import FiberLookup
 from ..accessor.segment_stream import SegmentStreamer
 from ..lib.counter import popcount
-from ..lib.passed import connected
+from ..lib.passed import connected, passed
 from ..lib.stream import StreamQueue
 from ..lib.unit import ReadClient
 from ..network.collector import Collector
@@ -42,8 +42,8 @@ class GustavsonEngine(Engine):
     or several where they are more than ``radix``; fibers leave in row order. Which fibers of a long row come back from
     scratch memory the dispatcher says.
 
-    Ports of the SRAM: a PE each, and the lookup behind them, for reading; B's streamer and that of partial rows for
-    writing.
+    Ports of the SRAM: a PE each, the lookup and the memory fetch behind them, for reading; B's streamer and that of partial rows
+    for writing.
 
     Timing
     ------
@@ -70,7 +70,7 @@ class GustavsonEngine(Engine):
 
     @property
     def sram_reads(self) -> int:
-        return self.pes + 1
+        return self.pes + 2
 
     @property
     def carries(self) -> int:
@@ -85,6 +85,7 @@ class GustavsonEngine(Engine):
             "stall_dispatch",
             "stall_collect",
             # Lines of packed records are not beats: their readers count.
+            "read_scratch",
             *(() if self.packed else ("read_b_data", "read_c_data")),
         )
         of_pes = ("macs", "merged", "pe_busy", "pe_stall_input", "pe_stall_output")
@@ -118,7 +119,14 @@ class GustavsonEngine(Engine):
             pes=self.pes, lanes=self.lanes, depth=rows, scratch_slots=self.scratch_slots
         )
         m.submodules.memory_fetch = fetch = MemoryFetch(
-            pes=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=FETCHES, packed=self.packed, **sizes
+            pes=self.pes,
+            radix=self.radix,
+            leaf_lines=self.leaf_lines,
+            pending=FETCHES,
+            packed=self.packed,
+            line_address_width=law,
+            scratch_slots=self.scratch_slots,
+            **sizes,
         )
         readers = (lookup, fetch, streamer, reentry)
         for n, client in enumerate(readers):
@@ -130,6 +138,7 @@ class GustavsonEngine(Engine):
 
         connect(m, flipped(self.selections), lookup.selections)
         connect(m, lookup.sram_request, flipped(self.sram_request[self.pes]))
+        connect(m, fetch.sram_request, flipped(self.sram_request[self.pes + 1]))
         connect(m, lookup.leaves, leaf_queue.i)
         connect(m, leaf_queue.o, streamer.leaves)
         connect(m, streamer.streamed, dispatcher.leaves)
@@ -151,7 +160,10 @@ class GustavsonEngine(Engine):
             dispatcher.with_partials.eq(self.tile.partial_in),
             dispatcher.columns.eq(self.tile.size_j),
             dispatcher.partial_region.eq(self.partial_region),
-            dispatcher.scratch_region.eq(self.scratch_region),
+            fetch.places.eq(self.scratch_places),
+            fetch.sram_response.eq(self.sram_response[self.pes + 1]),
+            *passed(self, collector, "scratch_open"),
+            self.merged_out.eq(collector.merged_out),
         ]
         self._reenter(m, reentry, dispatcher, row_done)
         busy = popcount([pe.busy for pe in pes])
@@ -181,6 +193,7 @@ class GustavsonEngine(Engine):
             "pe_stall_output": popcount([pe.event_stall_output for pe in pes]),
             "read_b_data": fetch.event_bumped,
             "read_c_data": fetch.event_unit,
+            "read_scratch": fetch.event_scratch,
             "stall_a_empty": ~self.selections.valid & ~leaves_out.valid & ~leaf_queue.o.valid,
             "stall_lookup": lookup.event_stall,
             "stall_dispatch": dispatcher.event_stall,

@@ -17,6 +17,7 @@ from ..types import (
     partial_fiber,
     record_request,
     scratch_fiber,
+    scratch_places,
     selection,
     sram_response,
     sram_write,
@@ -92,8 +93,10 @@ class EngineSignature(wiring.Signature):
         ``partial_region``, in elements from byte address 0.
     fibers : Out(stream)
         Each row of the tile as one fiber, in order, and fibers that the engine wants to have back.
-    scratch_results : In(stream), scratch_region : In(position_width)
-        Each of these once it is in memory, in order for each slot, with positions from ``scratch_region``, in elements.
+    scratch_results : In(stream), scratch_places : In(scratch_places)
+        Each of these once it can be read back, in order for each slot; where their lines lie.
+    scratch_open : In(1), merged_out : Out(1)
+        Fibers that the engine wants to have back may leave; the oldest row that has any is merged.
     sram_request, sram_response, sram_write : arrays of ports of the banked SRAM
     read_request, read_data : arrays of client ports of the memory engine
     active : Out
@@ -134,7 +137,9 @@ class EngineSignature(wiring.Signature):
                 "partial_region": In(position_width(address_width)),
                 "fibers": Out(stream.Signature(collected_word(lanes, scratch_slots))),
                 "scratch_results": In(stream.Signature(scratch_fiber(scratch_slots))),
-                "scratch_region": In(position_width(address_width)),
+                "scratch_places": In(scratch_places(address_width, line_address_width, scratch_slots)),
+                "scratch_open": In(1),
+                "merged_out": Out(1),
                 "sram_request": Out(stream.Signature(line_address_width)).array(sram_reads),
                 "sram_response": In(sram_response(lanes)).array(sram_reads),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(sram_writes),

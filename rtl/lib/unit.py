@@ -45,6 +45,7 @@ class ReadClient:
 class WriteClient:
     """A client port of the memory engine for writing, and the performance counter of its beats in lower case.
 
+    part : another counter, of these beats alone, where more clients share the first.
     depth, bursts : beats of its queue at least, and longest bursts that it holds at least. Two bursts let a client fill the bus;
     one is enough for words, which come two or more to a beat.
     """
@@ -53,6 +54,7 @@ class WriteClient:
     counter: str
     depth: int = 64
     bursts: int = 2
+    part: str = ""
 
 
 def word_client(name: str, counter: str) -> WriteClient:

@@ -155,4 +155,4 @@ class MemoryClients:
             elif client.counter:
                 yield {client.counter: beat}
         for n, (client, _, _) in enumerate(self.writers):
-            yield {client.counter: self.memory.write_beat[n]}
+            yield {name: self.memory.write_beat[n] for name in (client.counter, client.part) if name}

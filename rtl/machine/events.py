@@ -18,7 +18,7 @@ from .tile_control import TileControl
 __all__ = ["layout", "run_events", "show_events", "sums"]
 
 # What an engine counts in lines, and the counters in beats.
-LINES = ("read_b_data", "read_c_data")
+LINES = ("read_b_data", "read_c_data", "read_scratch")
 
 
 def sums(counters: Sequence[Counter], shown: Iterable[Mapping[str, Value]]) -> dict[str, Value]:

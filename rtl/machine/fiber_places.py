@@ -9,7 +9,7 @@ from ..engine.signature import fiber_table, sram_region
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
-from ..storage import element_count, position_width, word_address
+from ..storage import word_address
 from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH
 
 __all__ = ["FiberPlaces", "connect_places"]
@@ -35,9 +35,11 @@ class FiberPlaces(Block):
         C is assembled.
     first_fiber : In(COORDINATE_WIDTH), begin_k, entry, metadata_lines : In
         The tile that is computed: its first fiber of B, and where it begins in k; of its ring, as :func:`ring_place`.
+    scratch_lines : In(line_address_width + 1)
+        Of C's partition the last lines, for scratch fibers.
     pointers, elements : In(address_width)
         Byte addresses of B's arrays.
-    tile_positions, finished, scratch : In(address_width)
+    tile_positions, finished : In(address_width)
         Byte addresses of C's arrays, as ``c_regions``.
     fifo_base : In(line_address_width)
         First line of B's FIFO-managed region.
@@ -45,8 +47,8 @@ class FiberPlaces(Block):
     b_region, c_region : Out(sram_region)
         For streaming B's fibers: the FIFO-managed region, the whole partition where B is in streaming mode or C is assembled;
         C's partition for partial rows, none where it keeps them.
-    scratch_region : Out(position_width)
-        The scratch region, in nonzeros from byte address 0.
+    c_rows, c_scratch : Out(sram_region)
+        C's partition: lines for partial rows, and behind them those for scratch fibers.
 
     Timing
     ------
@@ -69,16 +71,18 @@ class FiberPlaces(Block):
                 "b": In(region),
                 "c": In(region),
                 "fifo_lines": In(line_address_width + 1),
+                "scratch_lines": In(line_address_width + 1),
                 "fifo_base": In(line_address_width),
                 "first_fiber": In(COORDINATE_WIDTH),
                 "begin_k": In(COORDINATE_WIDTH),
                 "entry": In(ENTRY_WIDTH),
                 "metadata_lines": In(LINE_WIDTH),
-                **dict.fromkeys(("pointers", "elements", "tile_positions", "finished", "scratch"), In(address_width)),
+                **dict.fromkeys(("pointers", "elements", "tile_positions", "finished"), In(address_width)),
                 "fiber_table": Out(fiber_table(address_width, line_address_width)),
                 "b_region": Out(region),
                 "c_region": Out(region),
-                "scratch_region": Out(position_width(address_width)),
+                "c_rows": Out(region),
+                "c_scratch": Out(region),
             }
         )
 
@@ -104,8 +108,11 @@ class FiberPlaces(Block):
             self.b_region.base.eq(Mux(in_region, self.fifo_base, self.b.base)),
             self.b_region.lines.eq(Mux(in_region, self.fifo_lines, self.b.lines)),
             *passed(self.c, self.c_region, "base"),
-            self.c_region.lines.eq(Mux(self.buffering_c, 0, self.c.lines)),
-            self.scratch_region.eq(element_count(self.scratch)),
+            self.c_region.lines.eq(Mux(self.buffering_c, 0, self.c_rows.lines)),
+            *passed(self.c, self.c_rows, "base"),
+            self.c_rows.lines.eq(self.c.lines - self.scratch_lines),
+            self.c_scratch.base.eq(self.c.base + self.c_rows.lines),
+            self.c_scratch.lines.eq(self.scratch_lines),
         ]
         return m
 
@@ -124,7 +131,8 @@ def connect_places(
         *passed(present, places, "begin_k"),
         places.entry.eq(present.ring.entry),
         places.metadata_lines.eq(present.ring.metadata),
-        *passed(regions, places, "tile_positions finished scratch"),
+        places.scratch_lines.eq(scheme.scratch),
+        *passed(regions, places, "tile_positions finished"),
         *passed(control, places, "assembling"),
         *passed(b, places, "pointers elements gathered fifo_base fifo_lines"),
     ]

@@ -256,8 +256,9 @@ class Machine(Block):
             *passed(tile_engine, gate, "looked_up"),
             tile_engine.tile.eq(present),
             *passed(control, tile_engine, "assembling"),
-            *passed(places, tile_engine, "fiber_table b_region c_region scratch_region"),
-            *passed(c, tile_engine, "partial_region"),
+            *passed(places, tile_engine, "fiber_table b_region c_region"),
+            *passed(c, tile_engine, "partial_region scratch_open scratch_places"),
+            *passed(tile_engine, c, "merged_out"),
             c.collected.valid.eq(out.valid),
             c.collected.payload.eq(out.payload.word),
             out.ready.eq(c.collected.ready),
@@ -295,8 +296,10 @@ def _configure(m: Module, owner: Machine) -> None:
         m.d.comb += passed(owner.operands[tensor], accessor, f"pointers positions {begin}")
     if owner.tile_engine.packed:
         m.d.comb += c.coordinate_bits.eq(want.coordinates.c)
-    for tensor, unit in (("a", a), ("b", b), ("c", c)):
+    for tensor, unit in (("a", a), ("b", b)):
         m.d.comb += passed(want[tensor], unit, "base lines")
+    m.d.comb += passed(owner.places.c_rows, c, "base lines")
+    m.d.comb += [c.scratch_base.eq(owner.places.c_scratch.base), c.scratch_lines.eq(owner.places.c_scratch.lines)]
     m.d.comb += [
         a.buffering.eq(want.buffering.a),
         *passed(want, b, "gathered by_list"),

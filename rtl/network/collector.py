@@ -46,6 +46,8 @@ class Collector(Block):
         One word a cycle, registered. When both have one, they take turns.
     merged_out : Out(1)
         The last word of a fiber whose ticket says ``merged`` has left its PE.
+    scratch_open : In(1)
+        Words of scratch fibers may come. What has left the PE is not held back.
     event_stall : Out(1)
         The PEs whose turn it is have nothing to give.
     idle : Out(1)
@@ -71,6 +73,7 @@ class Collector(Block):
                 "fibers": In(stream.Signature(fiber_word(lanes))).array(pes),
                 "collected": Out(stream.Signature(collected_word(lanes, scratch_slots))),
                 "merged_out": Out(1),
+                "scratch_open": In(1),
                 "event_stall": Out(1),
                 "idle": Out(1),
             }
@@ -143,7 +146,7 @@ class Collector(Block):
             with m.Elif(onehot_select(present.on, list(left[1 - k])) == present.ticket.before):
                 m.d.sync += turn.eq(1)
             heads.append(head.o)
-            offers.append(offer)
+            offers.append(offer & self.scratch_open if k else offer)
             words.append(word)
             waiting.append((queue.level != 0) | following.o.valid | head.o.valid)
         row, one = heads[0].payload.ticket, heads[1].payload.ticket

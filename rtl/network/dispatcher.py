@@ -74,10 +74,10 @@ class Dispatcher(Block):
         ``partial_region``. Empty ones are no leaf.
     columns : In(COORDINATE_WIDTH)
         Columns of the tile: no row of it is longer.
-    partial_region, scratch_region : In(address_width - 3)
+    partial_region : In(address_width - 3)
         In nonzeros from byte address 0.
     scratch_results : In(stream)
-        Where each scratch fiber lies, in the order of its row's jobs, when it is safely in memory. Always ready.
+        Where each scratch fiber lies, in the order of its row's jobs, when it can be read back. Always ready.
     merged_out : In(1)
         The fiber of the oldest merged row has left its pe: the slot is free.
     jobs : Out(stream).array(pes)
@@ -113,7 +113,6 @@ class Dispatcher(Block):
                 "partials": In(stream.Signature(partial_fiber())),
                 "columns": In(COORDINATE_WIDTH),
                 "partial_region": In(address_width - 3),
-                "scratch_region": In(address_width - 3),
                 "scratch_results": In(stream.Signature(scratch_fiber(scratch_slots))),
                 "merged_out": In(1),
                 "jobs": Out(stream.Signature(leaf(address_width))).array(pes),
@@ -194,7 +193,6 @@ class Dispatcher(Block):
                 m.d.sync += keeps.eq(chosen)
 
         m.d.comb += [
-            merger.region.eq(self.scratch_region),
             *passed(self, merger, "merged_out"),
             merger.kept_ready.eq(ready[merger.kept_pe]),
             merger.row_begins.eq(ends & ticket.first),

@@ -1,17 +1,29 @@
-"""Fetches lines from memory for the PEs: bumped segments of B, partial and scratch fibers of C."""
+"""Fetches lines for the PEs: bumped segments of B, partial and scratch fibers of C."""
 
+from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..storage import byte_count
-from ..types import fetch_request, fetch_response, long_leaf_lines, memory_burst, record_request
+from ..types import (
+    fetch_request,
+    fetch_response,
+    long_leaf_lines,
+    memory_burst,
+    record_request,
+    scratch_places,
+    scratch_position,
+    sram_response,
+)
+from .kept_lines import KeptLines
 
 __all__ = ["MemoryFetch", "leaf_carries"]
 
@@ -22,7 +34,10 @@ def leaf_carries(pes: int, radix: int) -> int:
 
 
 class MemoryFetch(Block):
-    """Fetches lines from memory for all PEs: their requests take turns, and lines come back in request order.
+    """Fetches lines for all PEs: their requests take turns, and lines come back in request order.
+
+    Lines of scratch fibers lie where ``places`` says: a request for the last ones of a slot that stay on chip and the first
+    ones that do not is two.
 
     Parameters
     ----------
@@ -38,18 +53,24 @@ class MemoryFetch(Block):
         Line slots of each leaf in its PE, as :class:`GustavsonPe`: they bound a request's lines.
     pending : int
         Requests that may be under way.
+    line_address_width, scratch_slots : int
+        Bits of an SRAM line address; slots of scratch memory, power of two.
     packed : bool
         Bumped segments lie in memory as packed records: requests say which leaf's lines they follow.
 
     Members
     -------
     requests : In(stream).array(pes)
-        Lines of memory for a leaf of each PE, no more than it has room for.
+        Lines for a leaf of each PE, no more than it has room for.
+    places : In(scratch_places)
+        Where scratch fibers lie: of a slot from the first request for one of its row on to the last one.
+    sram_request, sram_response
+        A read port of the banked SRAM.
     responses : Out(fetch_response).array(pes)
         The lines, each to the PE that asked, in the order of its requests. They cannot be refused.
     read_request, read_data : a client port of the memory engine
-    event_bumped : Out(1), event_unit : Out(1)
-        A line of a bumped segment, of a fiber of C has come.
+    event_bumped : Out(1), event_unit : Out(1), event_scratch : Out(1)
+        A line of a bumped segment, of a fiber of C has come from memory; of the latter one of a scratch fiber.
     idle : Out(1)
         Every request that was taken has been answered.
 
@@ -67,6 +88,8 @@ class MemoryFetch(Block):
         address_width: int,
         leaf_lines: int,
         pending: int,
+        line_address_width: int,
+        scratch_slots: int,
         packed: bool = False,
     ) -> None:
         check_integer("PEs", pes, 1, 1024)
@@ -75,21 +98,29 @@ class MemoryFetch(Block):
         check_integer("Address width", address_width, 8, 64)
         check_power_of_two("Leaf lines", leaf_lines, 1, 64)
         check_integer("Pending requests", pending, 1, 4096)
+        check_integer("Line address width", line_address_width, 1, 30)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         self.pes = pes
         self.radix = radix
         self.lanes = lanes
         self.address_width = address_width
         self.leaf_lines = leaf_lines
         self.pending = pending
+        self.line_address_width = line_address_width
+        self.scratch_slots = scratch_slots
         self.carries = carries = leaf_carries(pes, radix) if packed else 1
         super().__init__(
             {
                 "requests": In(stream.Signature(fetch_request(radix, address_width, leaf_lines))).array(pes),
                 "responses": Out(fetch_response(radix, lanes)).array(pes),
+                "places": In(scratch_places(address_width, line_address_width, scratch_slots)),
+                "sram_request": Out(stream.Signature(line_address_width)),
+                "sram_response": In(sram_response(lanes)),
                 "read_request": Out(stream.Signature(record_request(address_width, carries))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "event_bumped": Out(1),
                 "event_unit": Out(1),
+                "event_scratch": Out(1),
                 "idle": Out(1),
             }
         )
@@ -102,6 +133,8 @@ class MemoryFetch(Block):
             "a": self.address_width,
             "n": self.leaf_lines,
             "d": self.pending,
+            "s": self.line_address_width,
+            "k": self.scratch_slots,
         } | ({"c": self.carries} if self.carries > 1 else {})
 
     def build(self, platform: Any) -> Module:
@@ -114,36 +147,75 @@ class MemoryFetch(Block):
                 "leaf": range(self.radix),
                 "lines": count,
                 "unit": 1,
+                "scratch": 1,
+                "kept": 1,
             }
         )
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
+        m.submodules.kept = kept = KeptLines(
+            lanes=self.lanes,
+            line_address_width=self.line_address_width,
+            most=memory_burst(long_leaf_lines(self.leaf_lines)),
+        )
+        connect(m, kept.sram_request, flipped(self.sram_request))
         chosen = Signal(shape)
         pe = Signal(range(max(2, self.pes)))
         go = Signal()
+        # A request that is served in two parts keeps its turn for the second one.
+        second = Signal()
+        pinned = Signal(self.pes)
+        granted = Signal(self.pes)
+        m.d.comb += granted.eq(Mux(second, pinned, arbiter.grant))
         for n in range(self.pes):
             m.d.comb += arbiter.requests[n].eq(self.requests[n].valid)
-            m.d.comb += self.requests[n].ready.eq(arbiter.grant[n] & go)
-            with m.If(arbiter.grant[n]):
+            with m.If(granted[n]):
                 m.d.comb += [chosen.eq(self.requests[n].payload), pe.eq(n)]
+
+        # Of a scratch fiber: which lines stay on chip, and where the others lie in memory.
+        place = Signal(scratch_position(self.address_width, self.scratch_slots))
+        lane_bits = (self.lanes - 1).bit_length()
+        first = place.nonzero[lane_bits:]
+        left = Signal(self.line_address_width + 1)
+        inside, splits = Signal(), Signal()
+        offset = Signal(place.nonzero.shape())
+        bases = self._bases(m)
         m.d.comb += [
-            go.eq(owners.i.ready & asked.i.ready),
-            arbiter.advance.eq(go),
-            owners.i.valid.eq(arbiter.grant.any() & asked.i.ready),
+            place.eq(chosen.position),
+            left.eq(self.places.kept - first),
+            inside.eq(chosen.scratch & ~second & (first < self.places.kept)),
+            splits.eq(inside & (chosen.lines > left)),
+            offset.eq(Mux(second, self.places.kept << lane_bits, place.nonzero)),
+        ]
+        lines = Mux(splits, left, Mux(second, chosen.lines - left, chosen.lines))
+        position = Mux(chosen.scratch, Array(bases)[place.row] + offset, chosen.position)
+        m.d.comb += [
+            go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
+            arbiter.advance.eq(go & ~second),
+            owners.i.valid.eq(granted.any() & asked.i.ready & kept.requests.ready),
             owners.i.payload.pe.eq(pe),
-            owners.i.payload.leaf.eq(chosen.leaf),
-            owners.i.payload.lines.eq(chosen.lines),
-            owners.i.payload.unit.eq(chosen.unit),
-            asked.i.valid.eq(arbiter.grant.any() & owners.i.ready),
-            asked.i.payload.address.eq(byte_count(chosen.position)),
-            asked.i.payload.beats.eq(chosen.lines),
+            owners.i.payload.lines.eq(lines),
+            *passed(chosen, owners.i.payload, "leaf unit scratch"),
+            owners.i.payload.kept.eq(inside),
+            asked.i.valid.eq(granted.any() & owners.i.ready & kept.requests.ready & ~inside),
+            asked.i.payload.address.eq(byte_count(position)),
+            asked.i.payload.beats.eq(lines),
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
+            kept.requests.valid.eq(granted.any() & owners.i.ready & asked.i.ready & inside),
+            kept.requests.payload.line.eq(self.places.begins[place.row] + first),
+            kept.requests.payload.count.eq(lines),
+            *passed(self.places, kept, "base lines"),
+            *passed(self, kept, "sram_response"),
             self.read_request.valid.eq(asked.o.valid),
             self.read_request.payload.eq(asked.o.payload),
             asked.o.ready.eq(self.read_request.ready),
         ]
+        for n in range(self.pes):
+            m.d.comb += self.requests[n].ready.eq(granted[n] & go & ~splits)
+        with m.If(granted.any() & go):
+            m.d.sync += [second.eq(splits), pinned.eq(granted)]
         if self.carries > 1:
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
         # Lines go to their owner through a register.
@@ -151,20 +223,31 @@ class MemoryFetch(Block):
         owner = owners.o.payload
         came = Signal()
         m.d.comb += [
-            self.read_data.ready.eq(owners.o.valid),
-            came.eq(self.read_data.valid & owners.o.valid),
+            self.read_data.ready.eq(owners.o.valid & ~owner.kept),
+            kept.line.ready.eq(owners.o.valid & owner.kept),
+            came.eq(owners.o.valid & Mux(owner.kept, kept.line.valid, self.read_data.valid)),
             owners.o.ready.eq(came & (given + 1 == owner.lines)),
             self.event_bumped.eq(came & ~owner.unit),
-            self.event_unit.eq(came & owner.unit),
+            self.event_unit.eq(came & owner.unit & ~owner.kept),
+            self.event_scratch.eq(came & owner.scratch & ~owner.kept),
             self.idle.eq(owners.level == 0),
         ]
         with m.If(came):
             m.d.sync += given.eq(given + 1)
             with m.If(owners.o.ready):
                 m.d.sync += given.eq(0)
+        came_line = Mux(owner.kept, kept.line.payload.as_value(), self.read_data.payload)
         for n in range(self.pes):
             response = self.responses[n]
             m.d.sync += response.valid.eq(came & (owner.pe == n))
             with m.If(came & (owner.pe == n)):
-                m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(self.read_data.payload)]
+                m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]
         return m
+
+    def _bases(self, m: Module) -> list[Signal]:
+        """Where each slot of scratch memory begins, as a position; known some cycles after the region is."""
+        bases = [Signal(self.places.region.shape(), name=f"base{n}") for n in range(self.scratch_slots)]
+        m.d.sync += bases[0].eq(self.places.region)
+        for one, following in pairwise(bases):
+            m.d.sync += following.eq(one + self.places.slot_lines * self.lanes)
+        return bases

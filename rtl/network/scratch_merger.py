@@ -9,8 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..storage import position_width
-from ..types import POSITION_WIDTH, leaf, scratch_fiber
+from ..types import POSITION_WIDTH, leaf, scratch_fiber, scratch_position
 
 __all__ = ["ScratchMerger"]
 
@@ -31,10 +30,8 @@ class ScratchMerger(Block):
 
     Members
     -------
-    region : In(position_width)
-        The scratch region, in nonzeros from byte address 0.
     results : In(stream(scratch_fiber))
-        Fibers in memory. Always ready.
+        Fibers that can be read back. Always ready.
     slot : Out, slot_free : Out(1)
         Slot of the row in progress; it is free, that is, ``row_begins`` is allowed.
     row_begins : In(1), fiber_sent : In(1)
@@ -72,7 +69,6 @@ class ScratchMerger(Block):
         pe = range(max(2, pes))
         super().__init__(
             {
-                "region": In(position_width(address_width)),
                 "results": In(stream.Signature(scratch_fiber(scratch_slots))),
                 "slot": Out(range(max(2, scratch_slots))),
                 "slot_free": Out(1),
@@ -164,6 +160,7 @@ class ScratchMerger(Block):
         due_slot = Signal.like(self.slot)
         leaf_slot = Signal.like(self.slot)
         job = self.job.payload
+        place = Signal(scratch_position(self.address_width, self.scratch_slots))
         goes = Signal()
         m.d.comb += [
             due_slot.eq(Mux(due, oldest, newest)),
@@ -172,12 +169,15 @@ class ScratchMerger(Block):
             read.en.eq(1),
             read.addr.eq(Cat((index + goes)[:index_bits], leaf_slot)),
             job.last.eq(left <= 1),
+            place.nonzero.eq(read.data.position),
+            place.row.eq(leaf_slot),
         ]
         with m.If(left != 0):
             m.d.comb += [
                 job.in_memory.eq(1),
                 job.unit.eq(1),
-                job.position.eq(self.region + read.data.position),
+                job.scratch.eq(1),
+                job.position.eq(place),
                 job.length.eq(read.data.length),
                 job.weight.eq(0),  # unit leaves have none
             ]

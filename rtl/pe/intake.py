@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf
 from .common import check_power_of_two, index_width
@@ -128,7 +129,7 @@ class JobIntake(Block):
             span.eq(item.length + lane),
             feeds.i.valid.eq(take),
             feeds.i.payload.in_memory.eq(item.in_memory),
-            feeds.i.payload.unit.eq(item.unit),
+            *passed(item, feeds.i.payload, "unit scratch"),
             feeds.i.payload.last.eq(item.last),
             feeds.i.payload.line.eq(item.position[lane_bits:]),
             feeds.i.payload.lines.eq(Mux(item.length == 0, 0, (span + (self.lanes - 1)) >> lane_bits)),

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..types import fetch_request, long_leaf_lines, memory_burst
 from .common import Sweep, Table, check_power_of_two, index_width, is_long
@@ -180,7 +181,7 @@ class LeafFeeder(Block):
             fetch_out.i.payload.leaf.eq(visit.node),
             fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), made.line)),
             fetch_out.i.payload.lines.eq(made.count),
-            fetch_out.i.payload.unit.eq(made.unit),
+            *passed(made, fetch_out.i.payload, "unit scratch"),
             fetch_out.i.payload.follows.eq(~visit.first),
             written.eq(issue | (visit.first & scheduler.done)),
             after.finished.eq(ended),

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.passed import passed
 from ..lib.stream import StreamRegister
 from ..storage import position_width
 from ..types import POSITION_WIDTH, long_leaf_lines, memory_burst
@@ -22,6 +23,7 @@ def feed_leaf(lanes: int, address_width: int) -> data.StructLayout:
         {
             "in_memory": 1,
             "unit": 1,
+            "scratch": 1,
             "last": 1,
             "line": position_width(address_width) - lane_bits,
             "lines": POSITION_WIDTH + 1 - lane_bits,
@@ -36,6 +38,7 @@ def leaf_request(lanes: int, address_width: int, leaf_lines: int) -> data.Struct
         {
             "in_memory": 1,
             "unit": 1,
+            "scratch": 1,
             "line": given["line"].width,
             "lines": given["lines"].width,
             "count": memory_burst(long_leaf_lines(leaf_lines)).bit_length(),
@@ -118,7 +121,7 @@ class FirstRequests(Block):
             offered.last.eq(leaf.last),
             offered.empty.eq(leaf.lines == 0),
             offered.request.in_memory.eq(leaf.in_memory),
-            offered.request.unit.eq(leaf.unit),
+            *passed(leaf, offered.request, "unit scratch"),
             offered.request.line.eq(leaf.line),
             offered.request.lines.eq(leaf.lines),
             offered.request.count.eq(Mux(leaf.in_memory, Mux(leaf.lines < whole, leaf.lines, whole), 1)),
@@ -173,7 +176,7 @@ class NextRequest(Block):
         rest = Mux(long, lines[: long_burst.bit_length() - 1], lines[: burst.bit_length() - 1])
         m.d.comb += [
             following.in_memory.eq(made.in_memory),
-            following.unit.eq(made.unit),
+            *passed(made, following, "unit scratch"),
             following.line.eq(made.line + made.count),
             following.lines.eq(lines - made.count),
             following.count.eq(Mux(made.in_memory, Mux(fewer, rest, Mux(long, long_burst, burst)), 1)),

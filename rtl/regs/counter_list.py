@@ -57,7 +57,12 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("STALL_WRITE", "cycles", "Cycles in which a word of C waits for the C accessor."),
     Counter("BUFFER_PEAK_A", "lines", "Most SRAM lines in use at once in the A partition.", peak=True),
     Counter("BUFFER_PEAK_B", "lines", "Most SRAM lines in use at once in the B partition.", peak=True),
-    Counter("BUFFER_PEAK_C", "lines", "Most SRAM lines in use at once in the C partition.", peak=True),
+    Counter(
+        "BUFFER_PEAK_C",
+        "lines",
+        "Most SRAM lines in use at once in the C partition, those of scratch fibers left out.",
+        peak=True,
+    ),
     Counter("PHASE_LOAD_A", "cycles", "Cycles in which an A tile is loaded."),
     Counter("LOADS_A", "tiles", "A tiles put into their partition."),
     Counter("OVERBOOKED_A", "tiles", "A tiles with more data than their partition holds."),
@@ -73,4 +78,6 @@ COUNTERS: tuple[Counter, ...] = (
         "nonzeros",
         "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns.",
     ),
+    Counter("READ_SCRATCH", "beats", "Bus beats read: scratch fibers; READ_C_DATA counts them too."),
+    Counter("WRITE_SCRATCH", "beats", "Bus beats written: scratch fibers; WRITE_C_DATA counts them too."),
 )

@@ -306,6 +306,7 @@ REGISTERS: tuple[Register, ...] = (
     configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
     configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
     configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
+    configuration("SCRATCH_LINES", 0x158, "Of the C partition's lines the last ones, for scratch fibers."),
     configuration(
         "PART_WORDS", 0x160, "With MODES.joined: words at C_PARTIAL1 from a k step's positions to the next one's."
     ),

@@ -22,6 +22,7 @@ NAMED = (
     "a_lines",
     "b_lines",
     "c_lines",
+    "scratch_lines",
     "part_words",
 )
 
@@ -139,6 +140,7 @@ class SchemeCheck(Block):
             first, second = parts[one], parts[other]
             apart = (first.lines == 0) | (second.lines == 0) | (ends[one] <= second.base) | (ends[other] <= first.base)
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
+        findings.append((want.scratch > want.c.lines, "bad_partition", self.offsets["scratch_lines"]))
         reserved = registered(want.fifo_b + 1, "reserved_b")
         # Between newest and oldest entries of a ring there is a line that neither has.
         needed = registered(lines_of("ijk".index(self.b_fibers)) + reserved + want.gathered, "needed_b")
@@ -173,7 +175,8 @@ class SchemeCheck(Block):
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.
         half = registered(lines_of(0) + 1, "half")
         findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
-        too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
+        of_rows = registered(want.c.lines - want.scratch, "of_rows")
+        too_small = (of_rows < (half << 1)) | of_rows[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         if self.packed:
             bits = Value.cast(want.coordinates)  # as in the register

@@ -16,6 +16,7 @@ def scheme() -> data.StructLayout:
     """The tile scheme as the registers hold it. ``gathered``: k is cut in a window of its own for each tile along i.
 
     ``by_list``, with ``gathered``: k counts places in a list of rows of B. ``coordinates``: bits of those in packed records.
+    ``scratch``: of C's lines the last ones, for scratch fibers.
     ``joined``: each k step writes the parts of rows that it makes, and the last one joins them; ``part_words``: words from the
     positions that one k step leaves to those of the next.
     """
@@ -30,6 +31,7 @@ def scheme() -> data.StructLayout:
             "b": part,
             "c": part,
             "fifo_b": COORDINATE_WIDTH,
+            "scratch": COORDINATE_WIDTH,
             "gathered": 1,
             "by_list": 1,
             "joined": 1,

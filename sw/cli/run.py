@@ -267,6 +267,13 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"
         console.print(f"DRAM        {moved:,} bytes, {factor}")
+        if (aside := record["scratch_traffic"]) is not None and (scheme["scratch_bytes"] or any(aside.values())):
+            kept = (
+                f"; {scheme['scratch_bytes']:,} bytes of C's partition keep the first of them"
+                if scheme["scratch_bytes"]
+                else ""
+            )
+            console.print(f"scratch     {aside['write']:,} bytes written, {aside['read']:,} read{kept}")
         if (bound := record["least_reads_b"]) is not None:
             read = record["dram_bytes"]["B"]["read"] + record["dram_bytes"]["B"]["metadata_read"]
             least = f"{bound['bytes']:,}, row by row {bound['whole_rows']:,}"

@@ -107,6 +107,8 @@ def schedule(
     if scheme.strips:
         console.print(f"strips      {scheme.strips:,} of T_j columns of a row of C are a tile")
     console.print(f"buffer      {parts} bytes")
+    if scheme.scratch_bytes:
+        console.print(f"scratch     {scheme.scratch_bytes:,} bytes of C's for fibers of long rows")
     console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes:,} bytes of DRAM traffic")
     if folder is not None:
         console.print(f"written     {folder}/scheme.json")

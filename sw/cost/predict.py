@@ -184,10 +184,13 @@ def predict_gathered(
     line, lanes = design.line_bytes, design.lanes
     gathered = planned.rows_of_b
     assert gathered is not None
-    pace = pace_of(design, planned.scheme.region_lines(line), record_formats(planned, design))
+    scheme = planned.scheme
+    pace = pace_of(design, scheme.region_lines(line), record_formats(planned, design), scheme.scratch_lines(line))
     found = replay(rows or work_rows(workload, design), planned.begins, workload.b.pointers, gathered, pace)
     tiles, words = len(gathered.windows), 2 * lanes
-    _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
+    scratch_lines = found.scratch
+    if not scheme.scratch_bytes:
+        _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
     pair = 1 if gathered.rows is None else 2
     moved = {
         "a_data": workload.a.nnz / lanes * line_beats(pace.pitch_a) / pace.line_beats,
@@ -224,8 +227,20 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
     keeps = scheme.buffers("B")
     one = one_tile(workload.K * keeps, fitting_rows(partition, workload.b.pointers) if keeps else 0)
     begins = np.array([0, workload.I])
-    pace = pace_of(design, scheme.region_lines(design.line_bytes), tensor_formats(design, workload.K, workload.J))
+    formats, line = tensor_formats(design, workload.K, workload.J), design.line_bytes
+    pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
     found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace, whole=True, streaming=not keeps)
     base = predict(workload, design, scheme)
     cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles
-    return replace(base, cycles=max(1, round(cycles)))
+    return replace(_on_chip(base, workload, design, scheme, found.scratch), cycles=max(1, round(cycles)))
+
+
+def _on_chip(base: Prediction, workload: Workload, design: Machine, scheme: Scheme, lines: float) -> Prediction:
+    """The prediction of one tile, with so many lines of scratch memory where some of it stays on chip."""
+    if not scheme.scratch_bytes:
+        return base
+    _, all_lines = scratch(workload, design, (scheme.T_j, scheme.T_k), 1)
+    fewer = {"c_data": round((all_lines - lines) * design.line_bytes)}
+    traffic = base.traffic | {"c_data": base.traffic["c_data"] - fewer["c_data"]}
+    written = base.written | {"c_data": base.written["c_data"] - fewer["c_data"] // 2}
+    return replace(base, dram_bytes=sum(traffic.values()), traffic=traffic, written=written)

@@ -26,7 +26,7 @@ from sw.timing.jobs import (
     jobs_end,
     write_job,
 )
-from sw.timing.pace import Pace, flying_cycles, load_trips
+from sw.timing.pace import Pace, flying_cycles, kept_lines, load_trips
 from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .sampling import rows_of
@@ -71,6 +71,7 @@ class Kept(NamedTuple):
     lines, beats, rows, loads: lines and beats that loading takes, rows loaded, tiles that load any.
     bumped_beats, bumped_macs: beats fetched at the uses of bumped rows, MACs on them. overbooked: loads that bump rows.
     chains: of tiles that run into one another. cycles: of all, without what each chain costs by itself.
+    scratch: lines of scratch memory, half of them read.
     """
 
     lines: int
@@ -82,6 +83,7 @@ class Kept(NamedTuple):
     overbooked: int
     chains: int
     cycles: float
+    scratch: float
 
 
 def one_tile(rows: int, fitting: int) -> RowPlan:
@@ -140,6 +142,12 @@ def replay(
 
 
 @njit(cache=True)
+def _kept(place: int, nonzeros: int, lanes: int, most: int) -> int:
+    """Lines of the ring that a scratch fiber takes which begins at this nonzero of its slot."""
+    return max(0, min(-(-(place + nonzeros) // lanes), most) - min(-(-place // lanes), most))
+
+
+@njit(cache=True)
 def _jobs_of_row(
     jobs: NDArray[Any],
     number: int,
@@ -168,6 +176,7 @@ def _jobs_of_row(
     wait, fetched, bumped_macs = 0, 0, 0
     # In scratch memory: fibers, nonzeros of all and of the one that takes longest to come back, lines written and read.
     fibers, in_scratch, largest, scratch = 0, 0, 0, 0.0
+    place, on_chip = 0, kept_lines(pace.scratch_lines)  # in the row's slot; its lines that stay
     position, back = begin, 0  # parts that came back so far
     while True:
         first = position
@@ -216,21 +225,27 @@ def _jobs_of_row(
             break
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
-            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found, lines
-        )
-        largest = max(largest, given // pace.slot_factors[fibers])
+            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found, lines,
+            _kept(place, given, lanes, on_chip),
+        )  # fmt: skip
+        spilled = min(given, max(0, place + given - on_chip * lanes))
+        place += given
+        largest = max(largest, spilled // pace.slot_factors[fibers])
         fibers += 1
         in_scratch += given
-        scratch += 2 * given / lanes + 1
+        scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
         if position == end and back == parts:
             number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, 0, largest)
             break
         if fibers == radix:
             # No more fit: these become one fiber.
             so_far = min(in_scratch, length)
-            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest)
-            scratch += 2 * so_far / lanes + 1
-            fibers, in_scratch, largest = 1, so_far, so_far // pace.slot_factors[0]
+            kept = _kept(place, so_far, lanes, on_chip)
+            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, kept=kept)
+            spilled = min(so_far, max(0, place + so_far - on_chip * lanes))
+            place += so_far
+            scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
+            fibers, in_scratch, largest = 1, so_far, spilled // pace.slot_factors[0]
     jobs[first_job:number, LOADED] = wait
     # The dispatcher looks at what earlier steps left first.
     jobs[first_job, STEPS] += partial >= 0
@@ -303,11 +318,11 @@ def _replay(
     macs: NDArray[Any],
     c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
-) -> tuple[int, int, int, int, int, int, int, int, float]:
+) -> tuple[int, int, int, int, int, int, int, int, float, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
     words = 2 * lanes / pace.line_beats  # of metadata in a beat
     load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
-    cycles = 0.0
+    cycles = in_memory = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
     usable = np.full(len(b_pointers) - 1, -2, np.int64)
     usable[0 if streaming else memory_from :] = -1
@@ -393,7 +408,8 @@ def _replay(
             bumped_macs += from_memory
             moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) + (scratch + back) * pace.line_beats
             aside += scratch + 2 * back
+            in_memory += scratch
             if streaming:
                 lookups += (high - low) * (1 + 1 / (2 * lanes))
     cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside, idle)
-    return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles
+    return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles, in_memory

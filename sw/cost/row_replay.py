@@ -51,7 +51,8 @@ class TileRows:
     ) -> None:
         self.scheme, self.design, self.workload = scheme, design, workload
         formats = tensor_formats(design, workload.K, workload.J)
-        self.pace = pace_of(design, scheme.region_lines(design.line_bytes), formats)
+        line = design.line_bytes
+        self.pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
         # Nonzeros of A on chip come from there.
         self._of_a = self.pace._replace(pitch_a=0) if scheme.buffers("A") else self.pace
         self._partition = scheme.partition("B", design)

@@ -85,7 +85,8 @@ def predict_used(workload: Workload, design: Machine, scheme: Scheme) -> int:
     begins = np.array([*(tile[0] for tile in scheme.tiles), workload.I], np.int64)
     found = alone(workload.a, begins, workload.b.pointers, scheme.partition("B", design))
     assert scheme.load != LOAD_TILE
-    pace = pace_of(design, scheme.region_lines(design.line_bytes), tensor_formats(design, workload.K, workload.J))
+    line, formats = design.line_bytes, tensor_formats(design, workload.K, workload.J)
+    pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
     of_rows, words = work_rows(workload, design), workload.I / (2 * design.lanes)  # where rows of C begin
     more = words * pace.line_beats
     replayed = replay(of_rows, begins, workload.b.pointers, found, pace, whole=True, pairs=True, more=more)

@@ -157,8 +157,10 @@ def assembly_cycles(found: TrafficEstimate) -> float:
     lengths = np.diff(np.rint(workload.row_nonzeros[rows]).astype(np.int64)[:, None] * places // count, axis=1)
     begins = np.cumsum(lengths, axis=0) - lengths
     formats = tensor_formats(design, workload.K, workload.J)
-    pace = pace_of(design, found.scheme.region_lines(design.line_bytes), formats)
-    jobs, read, written = assembly_jobs(lengths, begins, design.pe.merge_radix, design.lanes, pace.slot_factors)
+    scheme, line = found.scheme, design.line_bytes
+    pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
+    radix, lanes = design.pe.merge_radix, design.lanes
+    jobs, *_ = assembly_jobs(lengths, begins, radix, lanes, pace.slot_factors, pace.kept_lines)
     effort = workload.row_nonzeros + found.N_j
     return float(jobs_end(jobs, pace)) * float(effort.sum() / effort[rows].sum())
 

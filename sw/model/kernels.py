@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.timing.constants import CHUNK_END_CYCLES
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
-from sw.timing.record_beats import beats_of_lines, fetched_lines
+from sw.timing.record_beats import beats_of_lines, fetched_lines, spilled_lines
 
 __all__ = [
     "TOTALS",
@@ -30,6 +30,7 @@ TOTALS = (
     "bumped_beats",
     "bumped_elements",
     "unit_lines",
+    "scratch_read",
     "scratch_written",
     "jobs",
     "leaves",
@@ -43,6 +44,7 @@ TOTALS = (
     BUMPED_BEATS,
     BUMPED_ELEMENTS,
     UNIT_LINES,
+    SCRATCH_READ,
     SCRATCH_WRITTEN,
     JOBS,
     LEAVES,
@@ -251,6 +253,14 @@ def _new_columns(
 
 
 @njit(cache=True)
+def _written(begin: int, nonzeros: int, lanes: int, kept_lines: int) -> tuple[int, int]:
+    """Lines of a scratch fiber that go to memory, and lines of the ring that none of its row had before."""
+    spilled = spilled_lines(begin, nonzeros, lanes, kept_lines)
+    before, after = -(-begin // lanes), -(-(begin + nonzeros) // lanes)
+    return spilled, max(0, min(after, kept_lines) - min(before, kept_lines))
+
+
+@njit(cache=True)
 def _group_job(
     jobs: NDArray[Any],
     number: int,
@@ -260,8 +270,12 @@ def _group_job(
     nonzeros: int,
     selections: int,
     examined: int,
+    kept: int,
 ) -> int:
-    """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten."""
+    """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten.
+
+    ``kept``: lines of the fiber that stay on chip.
+    """
     number = write_job(
         jobs,
         number,
@@ -276,6 +290,7 @@ def _group_job(
         examined,
         group[GROUP_FETCHED],
         group[GROUP_STREAMED],
+        kept,
     )
     group[:] = 0
     return number
@@ -291,15 +306,23 @@ def _merge_job(
     lanes: int,
     totals: NDArray[Any],
     slot_factors: NDArray[Any],
+    kept_lines: int,
+    kept: int = 0,
 ) -> int:
-    """The job that merges fibers in scratch memory into one of ``length``; ``fibers``: begin and nonzeros of each."""
+    """The job that merges fibers in scratch memory into one of ``length``; ``fibers``: begin and nonzeros of each.
+
+    ``kept_lines``: of the row's slot that stay on chip; ``kept``: of those the job's own fiber has so many.
+    """
     totals[JOBS] += 1
     for n in range(len(fibers)):
-        totals[UNIT_LINES] += fetched_lines(fibers[n, 0], fibers[n, 1], lanes)
+        lines = spilled_lines(fibers[n, 0], fibers[n, 1], lanes, kept_lines)
+        totals[UNIT_LINES] += lines
+        totals[SCRATCH_READ] += lines
         totals[LEAVES] += fibers[n, 1] > 0
         totals[MERGED] += fibers[n, 1]
-    sizes = fibers[:, 1]
-    return write_job(jobs, number, kind, len(fibers), sizes.sum(), length, 0, 0, _longest(sizes, slot_factors))
+    in_memory = np.minimum(fibers[:, 1], np.maximum(0, fibers[:, 0] + fibers[:, 1] - kept_lines * lanes))
+    longest = _longest(in_memory, slot_factors)
+    return write_job(jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, kept=kept)
 
 
 @njit(cache=True)
@@ -325,11 +348,12 @@ def _scratch_row(
     streaming: bool,
     bumped: NDArray[Any],
     first_k: int,
+    kept_lines: int,
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
     ``back``, ``reentry_lines``: as :func:`gather_tile`; ``of_back``: which fibers are the row's.
-    ``streaming``, ``bumped``, ``first_k``: as :func:`gather_tile`.
+    ``streaming``, ``bumped``, ``first_k``, ``kept_lines``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
@@ -353,17 +377,21 @@ def _scratch_row(
             continue
         if in_job == radix:
             totals[JOBS] += 1
-            totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_nonzeros, lanes)
+            spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
+            totals[SCRATCH_WRITTEN] += spilled
             selections = position - group_first
-            number = _group_job(jobs, number, radix, group, group_merged, group_nonzeros, selections, selections)
+            number = _group_job(jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, kept)
             group_merged = 0
             group_first = position
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
             fibers_kept += 1
             scratch += group_nonzeros
             if fibers_kept == radix:
-                number = _merge_job(jobs, number, MERGE_ON_THE_WAY, table, row_nonzeros, lanes, totals, slot_factors)
-                totals[SCRATCH_WRITTEN] += fetched_lines(scratch, row_nonzeros, lanes)
+                spilled, kept = _written(scratch, row_nonzeros, lanes, kept_lines)
+                totals[SCRATCH_WRITTEN] += spilled
+                number = _merge_job(
+                    jobs, number, MERGE_ON_THE_WAY, table, row_nonzeros, lanes, totals, slot_factors, kept_lines, kept
+                )
                 table[0, 0], table[0, 1] = scratch, row_nonzeros
                 scratch += row_nonzeros
                 fibers_kept = 1
@@ -402,11 +430,12 @@ def _scratch_row(
         group_nonzeros += new[0]
         row_nonzeros += new[1]
     totals[JOBS] += 1
-    totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_nonzeros, lanes)
+    spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
+    totals[SCRATCH_WRITTEN] += spilled
     table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
-    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, a_end[row] - group_first, 0)
+    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, a_end[row] - group_first, 0, kept)
     fibers = table[: fibers_kept + 1]
-    return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, lanes, totals, slot_factors)
+    return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, lanes, totals, slot_factors, kept_lines)
 
 
 @njit(cache=True, inline="always")
@@ -478,6 +507,7 @@ def gather_tile(
     loaded: NDArray[Any],
     slot_factors: NDArray[Any],
     reentry_lines: int,
+    kept_lines: int,
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
@@ -487,7 +517,8 @@ def gather_tile(
     ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns how many. ``first_chunk``, ``next_chunk``: lines that a scan
     of A's rows asks for, 0 where they are not scanned. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's
     partition; empty where all are from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has.
-    ``reentry_lines``: through which partial rows come back ahead of their turn.
+    ``reentry_lines``: through which partial rows come back ahead of their turn. ``kept_lines``: of each long row's fibers in
+    scratch memory that stay on chip.
     """
     number = 0
     back_rows, back_lengths, back_begins, _, _ = back
@@ -557,6 +588,7 @@ def gather_tile(
                 streaming,
                 bumped,
                 first_k,
+                kept_lines,
             )
         if len(loaded):
             needed = 0

@@ -114,8 +114,8 @@ class Run:
         self.a = a = planned.a
         self.b = b = planned.b
         self.lanes = design.lanes
-        formats = record_formats(planned, design)
-        self.pace = pace_of(design, scheme.region_lines(design.line_bytes), formats)
+        line, formats = design.line_bytes, record_formats(planned, design)
+        self.pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.
         self.rows = planned.rows_of_b if scheme.gathers else None
@@ -329,7 +329,8 @@ class Run:
             tile.k,
             usable,
             self.pace.slot_factors,
-            self.scheme.buffer_bytes["C"] // self.design.line_bytes,
+            self.scheme.partial_lines(self.design.line_bytes),
+            self.pace.kept_lines,
         )
         if tile.partial_in:
             # The dispatcher looks at each row's partial row first.
@@ -366,7 +367,13 @@ def add_gathered(run: Run) -> None:
     """What the kernels have counted."""
     gathered = dict(zip(TOTALS, map(int, run.totals), strict=True))
     run.beats["read_b_data"] += gathered["bumped_beats"]
-    lines = {"read_b_meta": "lookup_lines", "read_c_data": "unit_lines", "write_c_data": "scratch_written"}
+    lines = {
+        "read_b_meta": "lookup_lines",
+        "read_c_data": "unit_lines",
+        "read_scratch": "scratch_read",
+        "write_c_data": "scratch_written",
+        "write_scratch": "scratch_written",
+    }
     for name, counted in lines.items():
         run.beats[name] += run.reads.line_beats * gathered[counted]
 
@@ -389,11 +396,13 @@ def _assemble(run: Run, walk: TileWalk) -> None:
         index = jt * (rows + tiles_i) + every_row + every_row // run.tile[0]
         run.beats["read_c_meta"] += run.reads.line_beats * int(np.sum(1 + (index % words == words - 1)))
     nonzeros = int(lengths.sum())
-    every_job, unit_lines, scratch_written = assembly_jobs(
-        lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors
+    every_job, pieces, scratch_read, scratch_written = assembly_jobs(
+        lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors, run.pace.kept_lines
     )
-    run.beats["read_c_data"] += run.reads.line_beats * unit_lines
+    run.beats["read_c_data"] += run.reads.line_beats * (pieces + scratch_read)
+    run.beats["read_scratch"] += run.reads.line_beats * scratch_read
     run.beats["write_c_data"] += run.reads.line_beats * scratch_written + run.reads.result_beats(0, nonzeros)
+    run.beats["write_scratch"] += run.reads.line_beats * scratch_written
     run.beats["write_c_meta"] += run.reads.word_beats(0, rows + 1)
     for name, field in (("leaves", "leaves"), ("merged", "merged")):
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())

@@ -35,6 +35,7 @@ class Reads:
             (
                 *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
                 *("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta"),
+                *("read_scratch", "write_scratch"),
             ),
             0,
         )

@@ -75,7 +75,7 @@ class RowsOfC:
         self.row_starts = row_starts
         self.on_chip = scheme.buffers("C")
         # Partial rows leave one half and enter the other.
-        lines = scheme.buffer_bytes["C"] // design.line_bytes // 2
+        lines = scheme.partial_lines(design.line_bytes) // 2
         self._half = replace(scheme.partition("C", design), lines=lines)
         self._final_position = self._partial_position = 0
         # By place along i and j: nonzeros of partial rows and which of them lie in memory, and from which position on.

@@ -74,6 +74,8 @@ __all__ = [
     "SAMPLED_TILES",
     "SAMPLE_LEAST_SHARE",
     "SAMPLE_MARGIN",
+    "SCRATCH_GAIN",
+    "SCRATCH_SHARES",
     "SEARCHED",
     "SHAPES_A_RUN",
     "SHARES",
@@ -159,6 +161,9 @@ LIST_GIVEN_UP = 2
 # Strips: none where the best scheme is so near its bound, or long rows have less than this share of the MACs. Chosen.
 STRIP_NEAR = 1.02
 STRIP_LEAST_SHARE = 0.05
+# Shares of the buffer for fibers of long rows, and by how much each has to be better than what was found before. Chosen.
+SCRATCH_SHARES = (1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
+SCRATCH_GAIN = 0.01
 # By how much strips have to be better: of graphs with hubs a replay says less than 6 % too much in their favour.
 STRIP_MARGIN = 0.07
 # Strips of a tile to begin with; a step up or down has to save this share, twice as many strips of a row that one; runs. Chosen.

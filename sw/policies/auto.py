@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from sw.cost.candidates.evaluator import NEARLY_ALL, Bench, Judge
 from sw.cost.candidates.grids import ranked
+from sw.cost.candidates.scratch_share import with_scratch
 from sw.cost.candidates.share_of_b import ShareOfB
 from sw.cost.candidates.strip_width import best_strips
 from sw.cost.candidates.super_tiles import super_tiles
@@ -108,6 +109,8 @@ def auto(
     if lists:
         found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=modelled)])
     spans = any(s.gathers for s, _ in found)
+    if (on_chip := with_scratch(workload, design, found[0], passes)) is not None:
+        found = _best_first([*found, on_chip])
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
     grids = [(s, p.plus(passes.over_a(s))) for s, p in _grids(workload, design, limit, tile_i=not spans)]
     # Predictions are good enough within a kind, not from kind to kind.
@@ -248,6 +251,7 @@ def _key(scheme: Scheme) -> tuple[Any, ...]:
         scheme.strips,
         tuple(scheme.mode.values()),
         tuple(scheme.buffer_bytes.values()),
+        scheme.scratch_bytes,
     )
 
 
@@ -373,7 +377,7 @@ def _varied(workload: Workload, candidates: list[Candidate], most: int) -> list[
     kinds: dict[tuple[bool, ...], list[Candidate]] = {}
     seen: set[tuple[Any, ...]] = set()
     for scheme, prediction in candidates:
-        shape = _key(scheme)[:-1]
+        shape = _key(scheme)[:-2]
         if shape in seen:
             continue
         seen.add(shape)

@@ -194,7 +194,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
-    registers["FIFO_LINES_B"] = scheme.fifo_lines(line)["B"]
+    registers |= {"FIFO_LINES_B": scheme.fifo_lines(line)["B"], "SCRATCH_LINES": scheme.scratch_lines(line)}
 
     # Fibers as the engine wants them: rows of A; of B rows, or columns.
     by_columns = design.pe.dataflow == WEIGHT_STATIONARY

@@ -161,6 +161,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "C_BASE": (0x150, 32, "configuration", (("value", 0, 32, "rw"),)),
     "C_LINES": (0x154, 32, "configuration", (("value", 0, 32, "rw"),)),
     "FIFO_LINES_B": (0x15C, 32, "configuration", (("value", 0, 32, "rw"),)),
+    "SCRATCH_LINES": (0x158, 32, "configuration", (("value", 0, 32, "rw"),)),
     "PART_WORDS": (0x160, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_POINTERS": (0x200, 64, "address", (("value", 0, 64, "rw"),)),
     "A_ELEMENTS": (0x208, 64, "address", (("value", 0, 64, "rw"),)),
@@ -229,6 +230,8 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "PHASE_NEXT_TILE": (0x558, 64, "counter", (("value", 0, 64, "r"),)),
     "STALL_CONVERSION": (0x560, 64, "counter", (("value", 0, 64, "r"),)),
     "MERGED": (0x568, 64, "counter", (("value", 0, 64, "r"),)),
+    "READ_SCRATCH": (0x570, 64, "counter", (("value", 0, 64, "r"),)),
+    "WRITE_SCRATCH": (0x578, 64, "counter", (("value", 0, 64, "r"),)),
 }
 
 # code: (name, what happened, what ERROR_DETAIL says)
@@ -329,7 +332,11 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "STALL_WRITE": ("cycles", False, "Cycles in which a word of C waits for the C accessor."),
     "BUFFER_PEAK_A": ("lines", True, "Most SRAM lines in use at once in the A partition."),
     "BUFFER_PEAK_B": ("lines", True, "Most SRAM lines in use at once in the B partition."),
-    "BUFFER_PEAK_C": ("lines", True, "Most SRAM lines in use at once in the C partition."),
+    "BUFFER_PEAK_C": (
+        "lines",
+        True,
+        "Most SRAM lines in use at once in the C partition, those of scratch fibers left out.",
+    ),
     "PHASE_LOAD_A": ("cycles", False, "Cycles in which an A tile is loaded."),
     "LOADS_A": ("tiles", False, "A tiles put into their partition."),
     "OVERBOOKED_A": ("tiles", False, "A tiles with more data than their partition holds."),
@@ -341,4 +348,6 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
     "STALL_CONVERSION": ("cycles", False, "Cycles in which a nonzero of A could be taken and its conversion has none."),
     "MERGED": ("nonzeros", False, "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns."),
+    "READ_SCRATCH": ("beats", False, "Bus beats read: scratch fibers; READ_C_DATA counts them too."),
+    "WRITE_SCRATCH": ("beats", False, "Bus beats written: scratch fibers; WRITE_C_DATA counts them too."),
 }

@@ -197,6 +197,14 @@ def _totals(dram_bytes: dict[str, dict[str, int]]) -> dict[str, Any]:
     return whole
 
 
+def _scratch(counters: dict[str, int], bus_bytes: int) -> dict[str, int] | None:
+    """Bytes of C's traffic that are scratch fibers; None where nobody counts them."""
+    names = {direction: f"{direction}_scratch" for direction in ("read", "write")}
+    if not counters.keys() >= set(names.values()):
+        return None
+    return {direction: bus_bytes * counters[name] for direction, name in names.items()}
+
+
 def _share(part: float | None, whole: float | None) -> float | None:
     return None if not whole or part is None else part / whole
 
@@ -279,6 +287,7 @@ def result_record(
             "strips": scheme.strips,
             "row_order": scheme.row_order,
             "partial_rows": scheme.partial_rows,
+            "scratch_bytes": scheme.scratch_bytes,
             "predicted": dict(scheme.predicted),
         },
         "macs": macs,
@@ -293,6 +302,7 @@ def result_record(
         "bound": max(limits, key=lambda name: limits[name]) if traffic else None,
         "pe_utilization": _share(macs, cycles * macs_per_cycle(design) if cycles else None),
         "dram_bytes": traffic,
+        "scratch_traffic": _scratch(counters, design.bus_bytes),
         "energy_pJ": run_energy(design, engine_result, scheme, product.structural.nnz, stored),
         "memory_formats": _described(stored),
         "useful_bytes": useful,

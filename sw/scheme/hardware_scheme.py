@@ -72,6 +72,8 @@ class HardwareScheme:
         after it (:mod:`sw.plan.gather`; k is whole then), ``used`` the same for itself alone, with ``tiles`` that cut i alone.
     partial_rows: what becomes of partial rows of C where k is cut: ``carried`` along from step to step, or ``joined`` by the last
         step from the parts that each step has written (HYTE 5.1, 5.3).
+    scratch_bytes: of C's partition the last ones, in which fibers of rows that are merged in several steps stay on chip
+        (:mod:`rtl.accessor.scratch_ring`).
     row_order: in which A's rows are met: one of ``ROW_ORDERS`` or a file (:mod:`sw.plan.row_order`).
     """
 
@@ -88,6 +90,7 @@ class HardwareScheme:
     strips: int = 0
     row_order: str = NATURAL
     partial_rows: str = CARRIED
+    scratch_bytes: int = 0
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -113,6 +116,7 @@ class HardwareScheme:
             raise SchemeError("row_order", self.row_order, f"one of {', '.join(ROW_ORDERS)} or a file")
         if self.partial_rows not in (CARRIED, JOINED):
             raise SchemeError("partial_rows", self.partial_rows, f"{CARRIED} or {JOINED}")
+        integer("scratch_bytes", self.scratch_bytes, 0)
         wrong = malformed(self.tiles)
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
@@ -170,6 +174,14 @@ class HardwareScheme:
     def partition(self, tensor: str, design: Hardware) -> Partition:
         """Its lines, and how much of a tile they hold."""
         return partition_of(design, (self.buffer_bytes, self.fifo_bytes), tensor)
+
+    def scratch_lines(self, line_bytes: int) -> int:
+        """Lines for scratch fibers, the last ones of C's partition."""
+        return self.scratch_bytes // line_bytes
+
+    def partial_lines(self, line_bytes: int) -> int:
+        """Lines of C's partition for partial rows: all but those for scratch fibers."""
+        return (self.buffer_bytes["C"] - self.scratch_bytes) // line_bytes
 
     def rows_lines(self, line_bytes: int) -> int:
         """Lines of B's partition for rows and their metadata: all but the FIFO-managed region."""

@@ -34,6 +34,8 @@ def check_plain_tiles(scheme: HardwareScheme, dataflow: str) -> None:
         raise SchemeError("tuning", True, absent)
     if scheme.joins:
         raise SchemeError("partial_rows", scheme.partial_rows, absent)
+    if scheme.scratch_bytes:
+        raise SchemeError("scratch_bytes", scheme.scratch_bytes, absent)
     if scheme.row_order != NATURAL:
         raise SchemeError("row_order", scheme.row_order, absent)
 
@@ -45,6 +47,9 @@ def check_shares(scheme: HardwareScheme, design: Hardware) -> None:
         for tensor, size in sizes.items():
             if size % line:
                 raise SchemeError(f"{name}.{tensor}", size, f"a multiple of the line size {line}")
+    if scheme.scratch_bytes % line or scheme.scratch_bytes > scheme.buffer_bytes["C"]:
+        allowed = f"a multiple of the line size {line}, at most the {scheme.buffer_bytes['C']} of buffer_bytes.C"
+        raise SchemeError("scratch_bytes", scheme.scratch_bytes, allowed)
     total = sum(scheme.buffer_bytes.values())
     if total > design.buffer.bytes:
         raise SchemeError("buffer_bytes", total, f"together at most the buffer's {design.buffer.bytes} bytes")
@@ -95,8 +100,10 @@ def check(scheme: HardwareScheme, design: Hardware, extent: tuple[int, int, int]
             raise SchemeError("mode.C", scheme.mode["C"], f"{STREAMING} while k is not innermost in {scheme.order}")
         # Two halves, which take turns as source and destination.
         both = 2 * (-(-scheme.T_i // lanes) + 1) * line
-        if scheme.buffer_bytes["C"] < both or scheme.buffer_bytes["C"] % (2 * line):
-            allowed = f"at least {both} and a multiple of {2 * line}: two halves for {scheme.T_i} rows"
+        for_rows = scheme.buffer_bytes["C"] - scheme.scratch_bytes
+        if for_rows < both or for_rows % (2 * line):
+            aside = f" with {scheme.scratch_bytes} of scratch_bytes aside" if scheme.scratch_bytes else ""
+            allowed = f"at least {both} and a multiple of {2 * line}{aside}: two halves for {scheme.T_i} rows"
             raise SchemeError("buffer_bytes.C", scheme.buffer_bytes["C"], allowed)
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "FLYING_CYCLES",
     "IDLE_ROW_CYCLES",
     "INTEGER_LEVEL_CYCLES",
+    "KEPT_CYCLES",
     "LEAF_ANSWER_CYCLES",
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
@@ -117,6 +118,8 @@ SPANS = 2048
 # From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
 LEAF_ANSWER_CYCLES = 6
 UNPACKED_CYCLES = 11
+# From that request to the first line where all lines stay on chip.
+KEPT_CYCLES = 8
 # Leaves in the streamer; before it twice as many wait as a job has at most.
 LEAVES_AHEAD = 64
 # From the last line of a streamed leaf to the dispatcher; the same of a leaf that its PE reads itself, and from the end of a

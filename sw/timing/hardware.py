@@ -13,6 +13,8 @@ __all__ = [
     "READ_FIBERS",
     "REGION_PARTS",
     "REMEMBERED_SEGMENTS",
+    "SCRATCH_MARGIN",
+    "SCRATCH_ROWS",
     "UNDER_WAY",
 ]
 
@@ -40,5 +42,9 @@ READ_FIBERS = 16
 REGION_PARTS = 4
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
+# Lines of the ring for scratch fibers that no row takes (rtl.accessor.scratch_ring).
+SCRATCH_MARGIN = 8
+# Long rows that the other lines are enough for (rtl.accessor.scratch_ring).
+SCRATCH_ROWS = 2
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4

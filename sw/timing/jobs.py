@@ -13,6 +13,7 @@ from .constants import (
     CHUNK_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
+    KEPT_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEAVES_AHEAD,
     LEVEL_CYCLES,
@@ -28,7 +29,7 @@ from .constants import (
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
-from .hardware import JOB_MARGIN, UNDER_WAY
+from .hardware import JOB_MARGIN, SCRATCH_MARGIN, UNDER_WAY
 from .pace import Pace
 from .record_beats import line_beats
 from .streamer import TAKEN, free_row, stream_leaves, streamer
@@ -53,7 +54,7 @@ __all__ = [
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
 # slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
-# come through the streamer from memory, and their lines.
+# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -67,16 +68,18 @@ JOB_FIELDS = (
     "steps",
     "fetched",
     "streamed",
+    "kept",
 )
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED = range(
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED, KEPT = range(
     len(JOB_FIELDS)
 )
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
 # What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
-# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written.
-OUT, READY, ASKED, LAST_ASKED, SENT = range(5)
+# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written; lines of
+# these fibers that stay on chip.
+OUT, READY, ASKED, LAST_ASKED, SENT, NEAR = range(6)
 
 
 class PeStates(NamedTuple):
@@ -118,11 +121,13 @@ def write_job(
     examined: int = 0,
     fetched: int = 0,
     streamed: int = 0,
+    kept: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
+    ``kept``: lines of its fiber, one for scratch memory, that stay on chip.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -136,6 +141,7 @@ def write_job(
     jobs[number, STEPS] = max(leaves, examined - 1, 1)
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
+    jobs[number, KEPT] = kept
     return number + 1
 
 
@@ -282,29 +288,69 @@ def _levels(radix: int) -> int:
 
 @njit(cache=True)
 def _to_scratch(
-    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, first: float, out: float, pace: Pace
+    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, kept: int, first: float, out: float, pace: Pace
 ) -> float:
     """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
 
-    Its last burst leaves when it is whole; the answer takes half a latency.
+    ``kept`` of its lines stay on chip. Of the others the last burst leaves when it is whole; the answer takes half a latency.
     """
     first = max(scratch[OUT], first)
     line = pace.beat * pace.line_beats
-    scratch[OUT] = max(scratch[OUT] + words * line, out)
-    last = (words - 1) % pace.burst + 1
+    spilled = max(0.0, words - kept)
+    scratch[OUT] = max(scratch[OUT] + kept + spilled * line, out)
+    scratch[NEAR] = kept + (scratch[NEAR] if kind == SCRATCH else 0.0)
     time = scratch[OUT] + WRITE_CYCLES
-    if words > last:
-        flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * line)
-    scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
-    scratch[READY] = scratch[SENT] + pace.latency / 2
-    scratch[LAST_ASKED] = min(words, pace.burst)
+    scratch[READY] = max(scratch[READY], time)
+    if spilled or not kept:
+        last = (spilled - 1) % pace.burst + 1
+        if spilled > last:
+            flow(bus, WRITE, first + WRITE_CYCLES, time, (spilled - last) * line)
+        scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
+        scratch[READY] = scratch[SENT] + pace.latency / 2
+    scratch[LAST_ASKED] = min(spilled, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
     return float(scratch[OUT])
 
 
 @njit(cache=True)
+def _no_scratch(rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Nothing in scratch memory, and the ring, float64[2, rows]: of the rows under way, the oldest first and the last one at
+    hand, lines and when they leave."""
+    return np.zeros(6, np.float64), np.zeros((2, rows + 1), np.float64)
+
+
+@njit(cache=True)
+def _turn(scratch: NDArray[Any], ring: NDArray[Any], kept: int, pace: Pace) -> float:
+    """When a fiber for scratch memory may leave its PE: the one before it is out, and the ring has lines for all that it keeps.
+
+    Rows give theirs back in their order, as they leave.
+    """
+    time = float(scratch[OUT])
+    at = 0
+    while kept and at < ring.shape[1] - 1 and ring[0].sum() + kept > pace.scratch_lines - SCRATCH_MARGIN:
+        time = max(time, ring[1, at]) if ring[0, at] else time
+        ring[0, at] = 0.0
+        at += 1
+    ring[0, -1] += kept
+    scratch[OUT] = time
+    return time
+
+
+@njit(cache=True)
+def _row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
+    """The row at hand leaves scratch memory and ring, and another one comes."""
+    scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = 0.0
+    ring[1, -1] = time
+    for at in range(ring.shape[1] - 1):
+        ring[:, at] = ring[:, at + 1]
+    ring[:, -1] = 0.0
+
+
+@njit(cache=True)
 def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
+    if scratch[ASKED] == 0:
+        return time + KEPT_CYCLES
     line = pace.beat * pace.line_beats
     _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency + pace.reader, line)
     return float(take(bus, READ, end, scratch[LAST_ASKED] * line)[0] + line)
@@ -366,10 +412,10 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
 
 
 @njit(cache=True, inline="always")
-def _cycles_of_words(words: float, aside: bool, pace: Pace) -> tuple[float, float]:
-    """What words of C take of the bus, and of the units on their way there, which move one a cycle."""
+def _cycles_of_words(words: float, kept: int, aside: bool, pace: Pace) -> tuple[float, float]:
+    """What words of C take of the bus, and of the units on their way there, which move one a cycle; ``kept`` stay on chip."""
     line = pace.beat * (pace.line_beats if aside else line_beats(pace.pitch_c))
-    return words * line, words * max(1.0, line)
+    return max(0.0, words - kept) * line, words * max(1.0, line)
 
 
 @njit(cache=True)
@@ -399,7 +445,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 12], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, 13], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
@@ -420,7 +466,7 @@ def jobs_end(
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     dispatched = dispatched_now = present = row_out = 0.0
-    scratch = np.zeros(5, np.float64)
+    scratch, ring = _no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     # Of memory for a nonzero of A.
@@ -443,7 +489,7 @@ def jobs_end(
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
-            direct = merged / lanes - scratch[ASKED]
+            direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
             came = _from_scratch(bus, scratch, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
@@ -460,7 +506,7 @@ def jobs_end(
             if a_selection:
                 take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
-                direct = merged / lanes - scratch[ASKED]
+                direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
                 came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
             elif jobs[n, FETCHED]:
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
@@ -482,18 +528,18 @@ def jobs_end(
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
-        of_bus, of_units = _cycles_of_words(words, aside, pace)
+        of_bus, of_units = _cycles_of_words(words, jobs[n, KEPT], aside, pace)
         came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
-        left = scratch[OUT] if aside else row_out
+        left = _turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
         end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
         memory += of_bus
         leaving += of_bus
         if aside:
-            left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
+            left = _to_scratch(bus, scratch, kind, words, jobs[n, KEPT], begin + fill, out, pace)
         else:
             first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)
@@ -503,7 +549,7 @@ def jobs_end(
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
-            scratch[ASKED] = scratch[LAST_ASKED] = 0.0
+            _row_leaves(scratch, ring, left)
         _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out

@@ -20,10 +20,25 @@ from .constants import (
     TILE_CYCLES,
     TILE_LATENCIES,
 )
-from .hardware import READER_CYCLES
+from .hardware import READER_CYCLES, SCRATCH_MARGIN, SCRATCH_ROWS
 from .record_beats import PITCH
 
-__all__ = ["Pace", "TimedDesign", "chain_cycles", "flying_cycles", "load_trips", "pace_of", "reader_cycles"]
+__all__ = [
+    "Pace",
+    "TimedDesign",
+    "chain_cycles",
+    "flying_cycles",
+    "kept_lines",
+    "load_trips",
+    "pace_of",
+    "reader_cycles",
+]
+
+
+@njit(cache=True)
+def kept_lines(scratch_lines: int) -> int:
+    """Lines of each long row's fibers that stay in a ring of so many."""
+    return max(0, scratch_lines - SCRATCH_MARGIN) // SCRATCH_ROWS
 
 
 class TimedDesign(Protocol):
@@ -73,6 +88,7 @@ class Pace(NamedTuple):
     fill: cycles from the last merged nonzero of a job to its last word.
     burst: lines of the longest burst.
     outstanding: bursts that may be read at a time.
+    scratch_lines: lines of SRAM for fibers in scratch memory.
     region: lines of SRAM through which rows of B in memory pass on their way to the PEs.
     reader: cycles that an answer of memory with nonzeros takes longer, where these are packed records.
     pitch_a, pitch_b, pitch_c: of lines of A, of B, of finished rows of C in memory (:mod:`.record_beats`).
@@ -91,15 +107,21 @@ class Pace(NamedTuple):
     burst: int
     outstanding: int
     region: int
+    scratch_lines: int = 0
     reader: int = 0
     line_beats: int = 1
     pitch_a: int = PITCH
     pitch_b: int = PITCH
     pitch_c: int = PITCH
 
+    @property
+    def kept_lines(self) -> int:
+        """Lines of each long row's fibers in scratch memory that stay on chip (:mod:`rtl.accessor.scratch_ring`)."""
+        return int(kept_lines(self.scratch_lines))
 
-def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) -> Pace:
-    """A design's pace, with so many lines for rows of B in memory, and A, B and C in these formats."""
+
+def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr], scratch_lines: int = 0) -> Pace:
+    """A design's pace, with so many lines for rows of B in memory and for scratch fibers, and A, B and C in these formats."""
     pe = design.pe
     level = INTEGER_LEVEL_CYCLES if pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
     return Pace(
@@ -116,6 +138,7 @@ def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) 
         burst=design.burst_lines,
         outstanding=design.axi.outstanding,
         region=region,
+        scratch_lines=scratch_lines,
         reader=reader_cycles(design),
         line_beats=design.buffer.line_beats,
         pitch_a=formats["A"].record_bits * design.buffer.line_beats,

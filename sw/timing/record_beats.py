@@ -9,7 +9,7 @@ from math import gcd
 from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
 
-__all__ = ["PITCH", "beats_of_lines", "expected_beats", "fetched_lines", "line_beats", "record_beats"]
+__all__ = ["PITCH", "beats_of_lines", "expected_beats", "fetched_lines", "line_beats", "record_beats", "spilled_lines"]
 
 # Of lines that lie in memory as on chip, one beat each.
 PITCH = 8 * ELEMENT_BYTES
@@ -33,6 +33,14 @@ def fetched_lines(begin: int, length: int, lanes: int) -> int:
     if length == 0:
         return 0
     return -(-(begin + length) // lanes) - begin // lanes
+
+
+@njit(cache=True)
+def spilled_lines(begin: int, length: int, lanes: int, kept: int) -> int:
+    """Lines in memory of a scratch fiber that begins at nonzero ``begin`` of its slot, whose first lines are ``kept`` on chip."""
+    if length == 0:
+        return 0
+    return max(-(-(begin + length) // lanes), kept) - max(begin // lanes, kept)
 
 
 @njit(cache=True)

@@ -171,7 +171,9 @@ ENTRIES = {
     ),
     "memory_fetch": Entry(
         "bench_memory_fetch",
-        lambda: MemoryFetch(pes=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
+        lambda: MemoryFetch(
+            pes=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8, line_address_width=7, scratch_slots=2
+        ),
     ),
     "buffet": Entry("bench_buffet", lambda: Buffet(width=16, entries=8)),
     "tailors": Entry("bench_tailors", lambda: TailorsBuffer(width=16, entries=8, index_width=5)),

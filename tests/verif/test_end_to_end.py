@@ -167,6 +167,24 @@ def test_parts_of_rows_are_joined_in_the_last_step(design: Design, order: str, t
         assert joined[access] < carried[access]
 
 
+@pytest.mark.parametrize("lines", [8, 10, 64])
+@pytest.mark.parametrize("tile", [(45, 52, 60), (20, 20, 25)], ids=str)
+@pytest.mark.parametrize("keep_c", [False, True])
+def test_scratch_fibers_stay_on_chip(design: Design, lines: int, tile: tuple[int, int, int], keep_c: bool) -> None:
+    """Rows of many more leaves than a job takes, whole, in tiles, and beside partial rows that stay; values are as without."""
+    value, line = design.pe.value, design.line_bytes
+    a, b = random_operand(45, 60, 0.5, value, 1), random_operand(60, 52, 0.2, value, 2)
+    forced = scheme(design, tile, "ijk", c_lines=64 + 64, keep_c=keep_c)
+    spilled = check(design, forced, a, b)
+    kept = check(design, replace(forced, scratch_bytes=lines * line), a, b)
+    for access in ("read", "write"):
+        saved = spilled[f"{access}_scratch"] - kept[f"{access}_scratch"]
+        assert spilled[f"{access}_scratch"] > 0
+        assert (saved > 0) == (lines >= 10)  # eight lines are no row's, and of the others a row has half
+        if not keep_c:  # else partial rows have fewer lines
+            assert spilled[f"{access}_c_data"] - kept[f"{access}_c_data"] == saved
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_tiles_without_work_leave_no_part(design: Design, order: str) -> None:
     """Along a band most tiles have none: they are left out but for the last step's, and their positions stay unread."""

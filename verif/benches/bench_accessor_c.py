@@ -44,6 +44,9 @@ class AccessorCBench(StreamBench):
             "buffering",
             "base",
             "lines",
+            "scratch_base",
+            "scratch_lines",
+            "merged_out",
             "written",
             "scratch_retired",
             "restart",
@@ -136,9 +139,8 @@ class AccessorCBench(StreamBench):
     def came(self, port: str, item: Any) -> None:
         """A reported fiber is in memory at the item's place at that moment."""
         if port == "scratch_results":
-            address = REGIONS["scratch"] + 8 * item["position"]
             self.told += 1
-            self.board.observe("scratch", (item["slot"], self.stored(address, item["length"])))
+            self.board.observe("scratch", (item["slot"], self.scratch(item)))
         elif item["in_memory"] or not item["length"]:
             address = 8 * (int(self.dut.partial_region.value) + item["position"])
             self.board.observe("partials", self.stored(address, item["length"]))
@@ -146,6 +148,22 @@ class AccessorCBench(StreamBench):
             lanes = [self.sram.nonzero(item["position"] + n) for n in range(item["length"])]
             self.board.observe("partials", [(lane & 0xFFFFFFFF, lane >> 32) for lane in lanes])
             coverage.hit("on_chip")
+
+    def scratch(self, fiber: dict[str, int]) -> Fiber:
+        """A fiber that was told, from the lines of the SRAM and of memory that hold it now."""
+        places = self.block.layout("scratch_places").unpack(int(self.dut.scratch_places.value))
+        found = []
+        for at in range(fiber["position"], fiber["position"] + fiber["length"]):
+            line = at // self.lanes
+            if line < places["kept"]:
+                ring = (places["begins"][fiber["slot"]] + line) % places["lines"]
+                lane = self.sram.line(places["base"] + ring)[at % self.lanes]
+                found.append((lane & 0xFFFFFFFF, lane >> 32))
+                coverage.hit("scratch_on_chip")
+            else:
+                found += self.stored(8 * (places["region"] + fiber["slot"] * places["slot_lines"] * self.lanes + at), 1)
+                coverage.hit("scratch_in_memory")
+        return found
 
     def stored(self, address: int, length: int) -> Fiber:
         words = self.memory.words(address, 2 * length)
@@ -263,15 +281,17 @@ async def partial_rows_stay_on_chip(dut: Any, backpressure: str) -> None:
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
-@cocotb.parametrize(backpressure=PATTERN_NAMES)
-async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) -> None:
-    """Each scratch fiber is reported once, in order, in its row's slot, and is in memory by then.
+@cocotb.parametrize(backpressure=PATTERN_NAMES, ring=[0, 20])
+async def scratch_fibers_are_told_when_there(dut: Any, backpressure: str, ring: int) -> None:
+    """Each scratch fiber is reported once, in order, in its row's slot, and is in memory, or in the ring, by then.
 
     Nothing waits for that; rows and scratch fibers alternate word by word.
     """
     bench = AccessorCBench(dut, backpressure)
     await bench.start()
     await bench.configure()
+    dut.scratch_base.value, dut.scratch_lines.value = BASE + LINES, ring
+    await bench.cycles(2)
     count = 12
     await bench.begin_tile(begin_i=0, size_i=count, last_k=1, whole_j=1, k_step=1)
     scratch_slots = int(bench.block.parameters["scratch_slots"])
@@ -288,13 +308,28 @@ async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) ->
             bench.board.expect("scratch", (row % scratch_slots, fiber))
     bench.rows = [bench.fiber() for _ in range(count)]
     rows = [(len(row), word) for row in bench.rows for word in bench.words(row)]
-    given = 0
+    given = merged = 0
     while scratch or rows:
         if scratch and (not rows or bench.rng.random() < 0.6):
             row, first, length, word = scratch.pop(0)
             coverage.hit("took_turns", bool(rows) and not word["last"])
             if row >= scratch_slots:
                 await bench.slot_free(ends[row - scratch_slots])
+            if first and row - scratch_slots >= merged:
+                merged += 1
+                dut.merged_out.value = 1
+                await bench.cycles(1)
+                dut.merged_out.value = 0
+            if not int(dut.scratch_open.value):
+                # Only rows before this one can have the lines.
+                await bench.slot_free(ends[row - 1])
+                while merged < row:
+                    merged += 1
+                    dut.merged_out.value = 1
+                    await bench.cycles(1)
+                dut.merged_out.value = 0
+                await bench.wait(lambda: bool(int(dut.scratch_open.value)), "the ring does not open")
+                coverage.hit("scratch_closed")
             coverage.hit("scratch_late", bench.told < given)
             await bench.give_word(word, length, scratch=1, first=first, slot=row % scratch_slots)
             given += word["last"]

@@ -4,6 +4,7 @@ from collections import deque
 from typing import Any
 
 import cocotb
+from cocotb.triggers import RisingEdge
 
 from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
@@ -24,6 +25,7 @@ class CollectorBench(StreamBench):
             dut, drive=["tickets", *streams], receive=["collected"], idle=idle, backpressure=backpressure, seed=seed
         )
         self.pes = len(streams)
+        self.closed = self.pattern(backpressure, "scratch closed")()
         self.lanes = int(self.block.parameters["lanes"])
         self.fibers: list[deque[list[dict[str, Any]]]] = [deque() for _ in streams]
         self.last_pe = -1
@@ -91,10 +93,22 @@ class CollectorBench(StreamBench):
         ended = [kind for kind, last in self.came_words if last]
         coverage.hit("overtaken", ended != self.taken_kinds[: len(ended)])
 
+    async def start(self) -> None:
+        self.dut.scratch_open.value = 1
+        await super().start()
+        cocotb.start_soon(self.open_and_close())
+
+    async def open_and_close(self) -> None:
+        """Scratch fibers may leave now and then."""
+        while True:
+            await RisingEdge(self.dut.clk)
+            self.dut.scratch_open.value = int(not next(self.closed))
+
     def every_cycle(self) -> None:
         dut = self.dut
         starved = bool(int(dut.event_stall.value))
         self.merged_events += int(dut.merged_out.value)
+        coverage.hit("closed", not int(dut.scratch_open.value))
         offered = any(int(driver.valid.value) for name, driver in self.drivers.items() if name != "tickets")
         coverage.hit("starved", starved)
         coverage.hit("waited_for_turn", starved and offered)
@@ -118,6 +132,24 @@ async def words_leave_in_job_order(dut: Any, idle: str, backpressure: str) -> No
     await bench.settle()
     assert int(dut.idle.value)
     assert bench.merged_events == bench.merged, "merged rows"
+    coverage.save()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def rows_leave_while_scratch_fibers_may_not(dut: Any) -> None:
+    """Before they may, no word of a scratch fiber leaves; rows do, and the fiber follows when it may."""
+    bench = CollectorBench(dut)
+    bench.closed = iter([True] * 80 + [False] * 400)
+    await bench.start()
+    for pe, scratch in ((0, 1), (1, 0), (1, 0)):
+        words = bench.fiber(3 * bench.lanes)
+        bench.fibers[pe].append(words)
+        bench.send(f"fibers__{pe}", *words)
+        bench.send("tickets", {"pe": pe, "scratch": scratch, "first": 0, "merged": 0, "slot": 0, "bound": 0})
+    await bench.cycles(60)
+    assert [kind for kind, _ in bench.came_words] == [0] * 6, "two rows and nothing else"
+    await bench.settle()
+    assert [kind for kind, _ in bench.came_words] == [0] * 6 + [1] * 3
     coverage.save()
 
 

@@ -11,7 +11,8 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
+PARTIAL_REGION = 1000
+POSITION_BITS = 30  # of a scratch fiber in its slot
 KINDS = ("rows", "scratch fibers")
 SPACING = 10  # positions between fibers, so that a position names its fiber
 coverage = Coverage("dispatcher")
@@ -34,7 +35,7 @@ class DispatcherBench(StreamBench):
             keep=[*jobs, "tickets"],
             idle=idle,
             backpressure=backpressure,
-            zero=("with_partials", "columns", "partial_region", "scratch_region", "merged_out"),
+            zero=("with_partials", "columns", "partial_region", "merged_out"),
             seed=seed,
         )
         self.radix = int(self.block.parameters["radix"])
@@ -60,7 +61,6 @@ class DispatcherBench(StreamBench):
             ("with_partials", int(with_partials)),
             ("columns", 1000),
             ("partial_region", PARTIAL_REGION),
-            ("scratch_region", SCRATCH_REGION),
         ):
             getattr(self.dut, name).value = value
         await self.cycles(1)
@@ -166,9 +166,9 @@ class DispatcherBench(StreamBench):
             return "none", 0
         if not item["unit"]:
             return "b", item["weight"]
-        if item["position"] < SCRATCH_REGION:
+        if not item["scratch"]:
             return "partial", (item["position"] - PARTIAL_REGION) // SPACING
-        return "scratch", (item["position"] - SCRATCH_REGION) // SPACING
+        return "scratch", item["position"] % (1 << POSITION_BITS) // SPACING
 
     def every_cycle(self) -> None:
         self.events += int(self.dut.event_row.value)

@@ -41,7 +41,8 @@ class EngineBench(StreamBench):
         zero: tuple[str, ...] = (
             "assembling",
             "partial_region",
-            "scratch_region",
+            "scratch_places",
+            "scratch_open",
             "c_region",
             "partials__valid",
             "partials__payload",

@@ -162,7 +162,21 @@ def _rules_of_network() -> Iterator[Proof]:
     yield Proof(
         "memory_fetch.streams",
         f"MemoryFetch: {CLAIM}",
-        rules(MemoryFetch, {"pes": 2, "radix": 2, "lanes": 1, "address_width": 8, "leaf_lines": 2, "pending": 2}),
+        rules(
+            MemoryFetch,
+            {
+                "pes": 2,
+                "radix": 2,
+                "lanes": 1,
+                "address_width": 8,
+                "leaf_lines": 2,
+                "pending": 2,
+                "line_address_width": 2,
+                "scratch_slots": 2,
+            },
+            steady=("places",),
+            answers=[SRAM],
+        ),
         reach=10,
     )
     yield Proof(
@@ -171,7 +185,7 @@ def _rules_of_network() -> Iterator[Proof]:
         rules(
             Dispatcher,
             {"pes": 2, "radix": 2, "address_width": 8, "scratch_slots": 1},
-            steady=("with_partials", "columns", "partial_region", "scratch_region"),
+            steady=("with_partials", "columns", "partial_region"),
             patient=("jobs.0", "jobs.1"),
         ),
         depth=12,
@@ -234,7 +248,7 @@ def _rules_of_accessors() -> Iterator[Proof]:
         rules(
             AccessorC,
             {**ACCESSOR, "scratch_slots": 2},
-            steady=("buffering", "base", "lines", "regions", "whole_rows"),
+            steady=("buffering", "base", "lines", "scratch_base", "scratch_lines", "regions", "whole_rows"),
             answers=[SRAM, beats()],
         ),
         depth=10,

@@ -82,7 +82,8 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.network.collector.Collector": ({"pes": 3, "lanes": 2, "depth": 4, "scratch_slots": 2},),
     "rtl.network.dispatcher.Dispatcher": ({"pes": 3, "radix": 4, "address_width": 40, "scratch_slots": 2},),
     "rtl.network.memory_fetch.MemoryFetch": (
-        {"pes": 3, "radix": 4, "lanes": 2, "address_width": 40, "leaf_lines": 4, "pending": 8},
+        {"pes": 3, "radix": 4, "lanes": 2, "address_width": 40, "leaf_lines": 4, "pending": 8}
+        | {"line_address_width": 7, "scratch_slots": 2},
     ),
     "rtl.reset_control.ResetControl": ({},),
     "rtl.tiling.assembly.AssemblyPass": ({},),

@@ -223,7 +223,7 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bo
         steps["stall_conversion"] = f"64'({wanted} & ~{port}__valid & {port}__ready)"
     lost = [
         f"({MACHINE}.banked_sram.read_request__{n}__valid & ~{MACHINE}.banked_sram.read_request__{n}__ready)"
-        for n in range(pes + 3)
+        for n in range(pes + 4)
     ]
     counted = []
     for n, name in enumerate(NAMES):
@@ -330,8 +330,12 @@ end
 
 
 def _half(moves: str, line: str) -> str:
-    """A line that the C accessor writes: the first one of a tile in its half of the partition begins that half anew."""
+    """A line that the C accessor writes: the first one of a tile in its half of the partition begins that half anew.
+
+    Those of scratch fibers lie behind both halves.
+    """
     upper = f"({line} - {MACHINE}.accessor_c.base >= {MACHINE}.accessor_c.lines / 2)"
+    of_rows = f"{line} - {MACHINE}.accessor_c.base < {MACHINE}.accessor_c.lines"
     cases = []
     for half in range(2):
         cases.append(
@@ -340,7 +344,7 @@ def _half(moves: str, line: str) -> str:
             f"                probe_new{half} = 0; probe_half{half} = probe_half{half} + 1;\n            end"
         )
     return (
-        f"        if ({moves} && probe_c_seen[{line}] != probe_c_tile) begin\n"
+        f"        if ({moves} && {of_rows} && probe_c_seen[{line}] != probe_c_tile) begin\n"
         f"            probe_c_seen[{line}] = probe_c_tile;\n            "
         + "\n            ".join(cases)
         + "\n        end"

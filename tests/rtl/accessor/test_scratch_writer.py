@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
+from rtl.accessor.scratch_ring import MARGIN, ScratchRing
 from rtl.accessor.scratch_writer import ScratchWriter
 
 from .clients import ClientMemory, patient
 
 REGION, SIZE = 0x1000, 0x9000
+BASE = 11  # line of the SRAM
 
 
 def given(rows: list[list[int]], lanes: int) -> list[tuple[dict[str, Any], bool, int]]:
@@ -36,10 +38,16 @@ def run(
     latency: int = 40,
     results: float = 0.7,
     overflows: bool = False,
+    lines: int = 0,
 ) -> tuple[int, Any]:
-    """Writes the fibers and checks each when it is told; returns the cycles it took and the block's final state."""
+    """Writes the fibers and checks each when it is told; returns the cycles it took and the block's final state.
+
+    ``lines``: of the SRAM, in which the first lines of rows stay.
+    """
     random = Random(f"{rows} {lanes} {scratch_slots}")
-    dut = ScratchWriter(lanes=lanes, address_width=32, burst_beats=4, scratch_slots=scratch_slots)
+    dut = ScratchWriter(lanes=lanes, address_width=32, line_address_width=8, burst_beats=4, scratch_slots=scratch_slots)
+    kept = max(0, lines - MARGIN) // 2
+    sram: dict[int, list[int]] = {}  # coordinates of each line
     memory = ClientMemory(SIZE, 8 * lanes, seed=len(rows), hurry=hurry)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
@@ -56,18 +64,22 @@ def run(
         current += [lane["coordinate"] for lane in word["line"][: word["count"]]]
         begun = word["last"]
         if word["last"]:
-            fibers.append((slot, slot * slot_room + position, current))
+            fibers.append((slot, position, current))
             position += len(current)
             current = []
-    state: dict[str, Any] = {"cycles": 0, "told": 0}
+    state: dict[str, Any] = {"cycles": 0, "told": 0, "left": 0, "lines": 0}
 
     async def feed(ctx: Any) -> None:
         ctx.set(dut.region, REGION)
         ctx.set(dut.capacity, room)
+        ctx.set(dut.base, BASE)
+        ctx.set(dut.lines, lines)
+        await ctx.tick().repeat(2)
         for word, first, row in words:
             # A slot is given to the next row when its fibers have been told, not before.
             for _ in patient(3000):
-                if state["told"] >= sum(map(len, rows[: max(0, row - scratch_slots + 1)])):
+                free = state["left"] > row - scratch_slots
+                if free and ctx.get(dut.open):
                     break
                 await ctx.tick()
             ctx.set(dut.words.payload, word)
@@ -95,18 +107,56 @@ def run(
                 if valid and ready:
                     break
             assert (result.slot, result.position, result.length) == (slot, position, len(coordinates))
-            found = memory.words(REGION + 8 * position, 2 * len(coordinates))[::2]
-            assert found.tolist() == coordinates, f"fiber at {position} was told before it was in memory"
+            places = ctx.get(dut.places)
+            assert (places.base, places.lines, places.kept) == (BASE, lines, kept)
+            assert (places.region, places.slot_lines * lanes) == (REGION // 8, slot_room)
+            found = []
+            for element in range(position, position + len(coordinates)):
+                line, lane = divmod(element, lanes)
+                if line < kept:
+                    found.append(sram[BASE + (places.begins[slot] + line) % lines][lane])
+                else:
+                    at = REGION + 8 * (slot * slot_room + element)
+                    found.append(int(memory.words(at, 2)[0]))
+            assert found == coordinates, f"fiber at {position} was told before it was there"
             state["told"] += 1
         await ctx.tick().repeat(3)
         assert ctx.get(dut.idle) and not ctx.get(dut.results.valid)
 
+    async def leave(ctx: Any) -> None:
+        """Rows are merged in their order, some time after their fibers have been told."""
+        for row in range(len(rows)):
+            for _ in patient(9000):
+                if state["told"] >= sum(map(len, rows[: row + 1])) and random.random() < 0.3:
+                    break
+                await ctx.tick()
+            ctx.set(dut.merged_out, 1)
+            await ctx.tick()
+            ctx.set(dut.merged_out, 0)
+            state["left"] += 1
+
+    async def keep(ctx: Any) -> None:
+        """The SRAM: a line is granted now and then."""
+        while True:
+            ready = random.random() < hurry
+            ctx.set(dut.sram_write.ready, ready)
+            _, _, valid, write = await ctx.tick().sample(dut.sram_write.valid, dut.sram_write.payload)
+            if valid and ready:
+                line = sram.setdefault(write.address, [0] * lanes)
+                state["lines"] += 1
+                for n in range(lanes):
+                    if write.mask >> n & 1:
+                        line[n] = write.line[n].coordinate
+
     sim.add_testbench(feed)
+    sim.add_testbench(leave, background=overflows)
+    sim.add_testbench(keep, background=True)
     sim.add_testbench(take)
     sim.add_testbench(memory.writer(dut.write_request, dut.write_data, 0, dut.retired, latency), background=True)
     sim.run()
     state["beats"] = memory.beats_written.get(0, 0)
     state["memory"] = memory.bytes
+    state["used"] = sorted(sram)
     return state["cycles"], state
 
 
@@ -125,6 +175,27 @@ def test_fibers_are_told_when_in_memory(lanes: int, scratch_slots: int, hurry: f
             beats += (at + length + lanes - 1) // lanes - at // lanes if length else 0
             at += length
     assert state["beats"] == beats, "a fiber writes the lines that it covers, each once"
+
+
+@pytest.mark.parametrize("lines", [MARGIN, MARGIN + 2, 23, 60])
+@pytest.mark.parametrize("hurry", [1.0, 0.4])
+@pytest.mark.parametrize(("lanes", "scratch_slots"), [(2, 1), (2, 4), (4, 2)])
+def test_first_lines_of_rows_stay_on_chip(lanes: int, scratch_slots: int, hurry: float, lines: int) -> None:
+    """Half of the ring but for a margin, of every row, however many of them are under way; the rest goes to memory."""
+    random = Random(lines)
+    sizes = [0, 1, lanes, 3 * lanes + 1, 10 * lanes, 30 * lanes]
+    rows = [[random.choice(sizes) for _ in range(random.randrange(1, 6))] for _ in range(14)]
+    _, state = run(rows, lanes=lanes, scratch_slots=scratch_slots, hurry=hurry, lines=lines)
+    kept, of_memory, of_sram = (lines - MARGIN) // 2, 0, 0
+    for row in rows:
+        at = 0
+        for length in row:
+            covered = range(at // lanes, (at + length + lanes - 1) // lanes) if length else range(0)
+            of_sram += sum(line < kept for line in covered)
+            of_memory += sum(line >= kept for line in covered)
+            at += length
+    assert (state["beats"], state["lines"]) == (of_memory, of_sram)
+    assert set(state["used"]) <= set(range(BASE, BASE + lines))
 
 
 def test_fibers_do_not_wait_for_memory() -> None:
@@ -150,4 +221,6 @@ def test_a_slot_that_is_too_small_says_what_the_region_needs(scratch_slots: int)
 
 def test_slots_must_be_a_power_of_two() -> None:
     with pytest.raises(ValueError, match="power of two"):
-        ScratchWriter(lanes=2, address_width=32, burst_beats=4, scratch_slots=3)
+        ScratchWriter(lanes=2, address_width=32, line_address_width=8, burst_beats=4, scratch_slots=3)
+    with pytest.raises(ValueError, match="power of two"):
+        ScratchRing(lanes=2, line_address_width=8, scratch_slots=3)

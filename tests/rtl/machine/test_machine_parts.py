@@ -149,12 +149,13 @@ def test_what_an_engine_is_told() -> None:
             flags = {name: random.getrandbits(1) for name in ("gathered", "buffering_b", "buffering_c", "assembling")}
             words = {
                 name: random.randrange(1 << 20)
-                for name in ("pointers", "elements", "tile_positions", "finished", "scratch", "first_fiber", "begin_k")
+                for name in ("pointers", "elements", "tile_positions", "finished", "first_fiber", "begin_k")
             }
             words |= {"entry": random.randrange(1 << 20), "metadata_lines": random.randrange(60)}
             words |= {"fifo_lines": random.randrange(20), "fifo_base": random.randrange(256)}
             b = {"base": random.randrange(100), "lines": random.randrange(1, 120)}
             c = {"base": random.randrange(100), "lines": random.randrange(120)}
+            words["scratch_lines"] = random.randrange(c["lines"] + 1)
             for name, value in (flags | words | {"b": b, "c": c}).items():
                 ctx.set(getattr(dut, name), value)
             table = ctx.get(dut.fiber_table)
@@ -174,8 +175,11 @@ def test_what_an_engine_is_told() -> None:
             assert (b_region.base, b_region.lines) == (
                 (b["base"], b["lines"]) if whole else (words["fifo_base"], words["fifo_lines"])
             )
-            assert (c_region.base, c_region.lines) == (c["base"], 0 if flags["buffering_c"] else c["lines"])
-            assert ctx.get(dut.scratch_region) == words["scratch"] // 8
+            of_rows = c["lines"] - words["scratch_lines"]
+            assert (c_region.base, c_region.lines) == (c["base"], 0 if flags["buffering_c"] else of_rows)
+            rows, scratch = ctx.get(dut.c_rows), ctx.get(dut.c_scratch)
+            assert (rows.base, rows.lines) == (c["base"], of_rows)
+            assert (scratch.base, scratch.lines) == (c["base"] + of_rows, words["scratch_lines"])
             await ctx.delay(1e-9)
 
     simulator = Simulator(dut)

@@ -9,9 +9,10 @@ import pytest
 from amaranth.sim import Simulator
 
 from rtl.network.dispatcher import Dispatcher
+from rtl.types import scratch_position
 from tests.rtl.accessor.clients import patient
 
-PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
+PARTIAL_REGION = 1000
 JOBS_IN_PE = 3
 
 
@@ -158,7 +159,6 @@ def run(
         ctx.set(dut.with_partials, partials is not None)
         ctx.set(dut.columns, 1000)
         ctx.set(dut.partial_region, PARTIAL_REGION)
-        ctx.set(dut.scratch_region, SCRATCH_REGION)
         for row in rows:
             for n, tag in enumerate(row or [-1]):
                 leaf = {"position": max(tag, 0), "length": 1, "weight": max(tag, 0), "last": n == len(row or [-1]) - 1}
@@ -211,6 +211,8 @@ def run(
         wanted = [leaf for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
         assert [found for leaf in got if (found := leaf_of(leaf))] == wanted
         assert wanted or len(got) == 1
+        rows = {place_of(leaf, scratch_slots).row for leaf in got if leaf.scratch}
+        assert not rows or rows == {slot_of(network, number)}
     full = [leaf for leaves, *_ in expected for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
     assert counted == {"row": len(rows), "job": len(expected), "leaf": len(full)}
     return network
@@ -222,9 +224,19 @@ def leaf_of(leaf: Any) -> tuple[str, int] | None:
         return None
     if not leaf.unit:
         return "b", leaf.weight
-    if leaf.position < SCRATCH_REGION:
+    if not leaf.scratch:
         return "partial", (leaf.position - PARTIAL_REGION) // 10
-    return "scratch", (leaf.position - SCRATCH_REGION) // 100
+    return "scratch", place_of(leaf, 1).nonzero % (1 << 30) // 100
+
+
+def place_of(leaf: Any, scratch_slots: int) -> Any:
+    """Where a scratch fiber lies."""
+    return scratch_position(40, scratch_slots).from_bits(leaf.position)
+
+
+def slot_of(network: "Network", number: int) -> int:
+    """The slot of the last fiber for scratch memory up to a ticket: that of its row."""
+    return next(int(ticket.slot) for ticket in reversed(network.tickets[: number + 1]) if ticket.scratch)
 
 
 def tagged(lengths: list[int], absent: float, random: Random) -> list[list[int]]:

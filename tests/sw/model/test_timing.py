@@ -22,7 +22,9 @@ DESIGN = {
 DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 
-def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0):
+def job(
+    kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0, kept=0
+):
     fetched = leaves if lines else 0
     return [
         kind,
@@ -37,6 +39,7 @@ def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunk
         max(steps, leaves),
         fetched,
         lines,
+        kept,
     ]
 
 
@@ -173,6 +176,19 @@ def test_long_rows_wait_for_a_slot():
     one, many = (cycles(row * 20, scratch_slots=n) for n in (1, 8))
     assert one > 1.5 * many
     assert cycles([job()] * 40, scratch_slots=1) == cycles([job()] * 40, scratch_slots=8)
+
+
+def test_scratch_fibers_on_chip_leave_the_bus_alone_and_wait_for_lines():
+    """A ring of many rows saves the bus; one with lines for a single row lets no second one begin before it has left."""
+
+    def rows(kept):
+        groups = [job(kind=SCRATCH, leaves=16, merged=640, length=600, kept=kept)] * 2
+        return [*groups, job(kind=SCRATCH_MERGE, leaves=2, merged=1200, length=1000)] * 20
+
+    spilled = cycles(rows(0), beat=4.0)
+    many, few = (cycles(rows(300), beat=4.0, scratch_lines=lines) for lines in (1 << 14, 608))
+    assert many < 0.8 * spilled
+    assert few > 1.2 * many
 
 
 def test_slower_memory_takes_as_much_longer():

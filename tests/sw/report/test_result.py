@@ -25,6 +25,7 @@ SCHEME = SimpleNamespace(
     strips=0,
     row_order="natural",
     partial_rows="carried",
+    scratch_bytes=0,
     joins=False,
     load="tile",
     predicted={},

@@ -52,6 +52,7 @@ UNUSUAL = {
     "strips": 0,
     "row_order": "greedy",
     "partial_rows": "joined",
+    "scratch_bytes": 24,
     "seconds": 0.1 + 0.2,
     "predicted": {"cycles": 51, "dram_bytes": 2**53 + 1},
     "alternatives": [
@@ -105,10 +106,11 @@ def test_each_field_is_read_from_json(name):
 
 def test_defaults_may_be_absent_from_json():
     document = json.loads(GOOD.to_json())
-    for name in ("tuning", "partial_rows", "seconds", "predicted", "alternatives"):
+    for name in ("tuning", "partial_rows", "scratch_bytes", "seconds", "predicted", "alternatives"):
         del document[name]
     read = Scheme.from_dict(document)
     assert read.partial_rows == "carried" and not read.joins
+    assert read.scratch_bytes == 0
     assert read.tuning is False
     assert (read.seconds, read.predicted, read.alternatives) == (0.0, {}, [])
     assert (read.cycles, read.dram_bytes) == (None, None)
@@ -248,6 +250,17 @@ def test_legal_schemes_pass():
             {"mode": dict.fromkeys("ABC", BUFFERING), "buffer_bytes": {"A": 1024, "B": 4096, "C": 1648}},
             "buffer_bytes.C",
             "at least 1632 and a multiple of 32",
+        ),
+        ({"scratch_bytes": 8}, "scratch_bytes", "a multiple of the line size 16, at most the 0 of buffer_bytes.C"),
+        ({"scratch_bytes": 32}, "scratch_bytes", "a multiple of the line size 16, at most the 0 of buffer_bytes.C"),
+        (
+            {
+                "mode": dict.fromkeys("ABC", BUFFERING),
+                "buffer_bytes": {"A": 1024, "B": 4096, "C": 1664},
+                "scratch_bytes": 64,
+            },
+            "buffer_bytes.C",
+            "at least 1632 and a multiple of 32 with 64 of scratch_bytes aside",
         ),
     ],
 )
