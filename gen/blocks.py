@@ -73,7 +73,7 @@ from .fields import choice, did_you_mean, even, flag, integer, power_of_two, tak
 if TYPE_CHECKING:
     from pydantic import BeforeValidator
 
-__all__ = ["BLOCKS", "FORMATS", "BlockKind", "Parameter", "block_kind", "build_block", "settings"]
+__all__ = ["BLOCKS", "FORMATS", "BlockKind", "Parameter", "block_kind", "build_block", "own_kinds", "settings"]
 
 # Sizes of a design, from which blocks take their defaults: the accelerator's parameters, and what follows from them.
 Sizes = Mapping[str, Any]
@@ -329,11 +329,46 @@ BLOCKS: dict[str, BlockKind] = {
 }  # fmt: skip
 
 
-def block_kind(name: str) -> BlockKind:
-    """The block called ``name``. Raises DesignError."""
-    if name in BLOCKS:
-        return BLOCKS[name]
-    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{did_you_mean(name, BLOCKS)}")
+def own_kinds(blocks: Mapping[str, Any]) -> dict[str, BlockKind]:
+    """Blocks of a user's own by name: classes, whose parameters are those of their constructor, integers and flags.
+
+    The block itself checks their ranges. Raises DesignError.
+    """
+    found = {}
+    for name, block in blocks.items():
+        if name in BLOCKS:
+            raise DesignError(f"BLOCKS[{name!r}]: must be another name: Fiberloom has a block of that one")
+        if not (inspect.isclass(block) and issubclass(block, Block)):
+            raise DesignError(f"BLOCKS[{name!r}]: must be a class that derives from rtl.lib.block.Block")
+        own = []
+        for parameter in inspect.signature(block).parameters.values():
+            kind = getattr(parameter.annotation, "__name__", parameter.annotation)
+            if kind not in ("int", "bool"):
+                raise DesignError(f"BLOCKS[{name!r}]: {parameter.name}: must be of the type int or bool")
+            default = None if parameter.default is parameter.empty else parameter.default
+            own.append(_p(parameter.name, default, flag() if kind == "bool" else integer(-(1 << 63), (1 << 63) - 1)))
+        found[name] = _kind(name, block, *own, make=_given(name, block))
+    return found
+
+
+def _given(name: str, block: type[Block]) -> Callable[..., Block]:
+    """Says which parameters are missing, as its constructor does not."""
+    needed = [each.name for each in inspect.signature(block).parameters.values() if each.default is each.empty]
+
+    def make(**values: Any) -> Block:
+        if missing := [each for each in needed if each not in values]:
+            raise ValueError(f"needs {', '.join(f'--param {each}=VALUE' for each in missing)}")
+        return block(**values)
+
+    return make
+
+
+def block_kind(name: str, own: Mapping[str, BlockKind] | None = None) -> BlockKind:
+    """The block called ``name``, one of the user's ``own`` too. Raises DesignError."""
+    kinds = BLOCKS | dict(own or {})
+    if name in kinds:
+        return kinds[name]
+    raise DesignError(f"--block {name}: must be one of {', '.join(kinds)}{did_you_mean(name, kinds)}")
 
 
 @contextlib.contextmanager

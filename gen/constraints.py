@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR, Decimal
 from . import __version__
 from .design import Design
 
-__all__ = ["BLOCK_CLOCK", "period_ns", "sdc", "xdc"]
+__all__ = ["BLOCK_CLOCK", "BLOCK_RESET", "CLOCK", "period_ns", "sdc", "xdc"]
 
 PICOSECOND = Decimal("0.001")  # in nanoseconds: the last digit that is written
 # Share of a clock period for the logic outside each port; the bus ports are registered inside.
@@ -15,6 +15,7 @@ OUTSIDE_SHARE = 0.4
 CLOCK = "aclk"
 # Of a block by itself, whose reset is a synchronous one.
 BLOCK_CLOCK = "clk"
+BLOCK_RESET = "rst"
 RESET = "aresetn"
 
 

@@ -4,22 +4,24 @@ from collections.abc import Sequence
 
 from . import __version__
 from .design import Design
-from .smoke import BENCH, BENCH_TOP, EXPECTED, MEMORY, NETLIST
+from .smoke import BENCH, BENCH_TOP, EXPECTED, MEMORY, NETLIST, STIMULUS
 
 __all__ = ["block_core", "core"]
 
 
-# Icarus gets the modules in the form that it can run. The images keep their paths, by which the bench opens them.
-_BENCH_FILES = (
-    "  netlist:",
-    "    files:",
-    f"      - {NETLIST}: {{file_type: verilogSource}}",
-    "  bench:",
-    "    files:",
-    f"      - {BENCH}: {{file_type: systemVerilogSource}}",
-    f"      - {MEMORY}: {{file_type: user, copyto: {MEMORY}}}",
-    f"      - {EXPECTED}: {{file_type: user, copyto: {EXPECTED}}}",
-)
+def _bench_files(*images: str) -> list[str]:
+    """Icarus gets the modules in the form that it can run. The images keep their paths, by which the bench opens them."""
+    return [
+        "  netlist:",
+        "    files:",
+        f"      - {NETLIST}: {{file_type: verilogSource}}",
+        "  bench:",
+        "    files:",
+        f"      - {BENCH}: {{file_type: systemVerilogSource}}",
+        *(f"      - {image}: {{file_type: user, copyto: {image}}}" for image in images),
+    ]
+
+
 _BENCH_TARGET = (
     "  sim:",
     "    default_tool: icarus",
@@ -56,7 +58,7 @@ def core(design: Design, *, sources: Sequence[str], top: str, waivers: str, sdc:
         "  xdc:",
         "    files:",
         f"      - {xdc}: {{file_type: xdc}}",
-        *(_BENCH_FILES if bench else ()),
+        *(_bench_files(MEMORY, EXPECTED) if bench else ()),
         "",
         *_targets(top),
         "  synth:",
@@ -71,8 +73,8 @@ def core(design: Design, *, sources: Sequence[str], top: str, waivers: str, sdc:
     return "\n".join(lines)
 
 
-def block_core(name: str, description: str, *, sources: Sequence[str], top: str, waivers: str) -> str:
-    """Text of a block's core file."""
+def block_core(name: str, description: str, *, sources: Sequence[str], top: str, waivers: str, bench: bool) -> str:
+    """Text of a block's core file; ``bench``: there is one."""
     lines = [
         "CAPI=2:",
         "",
@@ -80,8 +82,10 @@ def block_core(name: str, description: str, *, sources: Sequence[str], top: str,
         f'description: "{_plain(description)}"',
         "",
         *_filesets(sources, waivers),
+        *(_bench_files(STIMULUS, EXPECTED) if bench else ()),
         "",
         *_targets(top),
+        *(_BENCH_TARGET if bench else ()),
         "",
     ]
     return "\n".join(lines)

@@ -1,15 +1,20 @@
 """All that ``fiberloom generate`` writes for a design or a block, as texts by relative path."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rtl.lib.block import Block
 from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterFile
 
 from . import __version__, constraints
+from .block_bench import bench_files, record
 from .blocks import BlockKind, build_block
 from .c_example import example_files
 from .design import Design
+from .elaborate import accelerator
 from .folder import MANIFEST
 from .fusesoc import block_core, core
 from .headers import c_header, system_rdl
@@ -17,12 +22,13 @@ from .instance import INSTANCE, instance
 from .ipxact import component
 from .lint import WAIVERS
 from .pages import pages
+from .place import measure
 from .ports import Port
 from .readme import README, block_readme, design_readme
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
 from .synth import Progress, Synthesis, synthesise, synthesise_block
-from .verilog import FILE_LIST, Verilog, design_digest, emit, emit_design
+from .verilog import FILE_LIST, Verilog, converted, design_digest, emit, emit_design, netlist
 
 __all__ = ["RTL_FOLDER", "block_products", "products"]
 
@@ -32,6 +38,10 @@ XDC = "constraints/accelerator.xdc"
 BLOCK_SDC = "constraints/block.sdc"
 BLOCK_XDC = "constraints/block.xdc"
 COMPONENT = "component.xml"
+AREA = "area.json"
+# The target that place and route is for.
+PLACED = "ecp5"
+WIDTH = 120
 LINT_WAIVERS = "lint/waivers.vlt"
 
 
@@ -60,7 +70,8 @@ def products(
     top = next(module for module in verilog.modules if module.name == verilog.top)
     texts |= _lists(sources, _generated(origin))
     cells = synthesise(design, area, progress, name) if area is not None else None
-    texts |= {
+    placed = _placed(cells, lambda: accelerator(design), name)
+    texts |= _area(cells, placed) | {
         "fiberloom.core": core(
             design,
             sources=sources,
@@ -78,7 +89,7 @@ def products(
             top=verilog.top,
             bench=smoke is not None,
             asynchronous_reset=design.clock.asynchronous_reset,
-            measured=_measured(design, cells),
+            measured=_measured(design, cells, placed),
         ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(
@@ -122,21 +133,33 @@ def block_products(
     cells = (
         synthesise_block(build_block(kind, values), area, origin=origin, progress=progress, name=name) if area else None
     )
-    texts |= _lists(sources, _generated(origin))
-    texts[f"{kind.name}.core"] = block_core(
-        kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
-    )
+    placed = _placed(cells, lambda: build_block(kind, values), name)
+    texts |= _area(cells, placed) | _lists(sources, _generated(origin))
     pins = _pins(verilog)
+    # A whole core, which has its clock among its ports, is too large to be recorded.
+    bench = all(port.name != constraints.CLOCK for port in pins)
+    texts[f"{kind.name}.core"] = block_core(
+        kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS, bench=bench
+    )
     clocked = design is not None and any(port.name == constraints.BLOCK_CLOCK for port in pins)
     if design is not None and clocked:
         inputs, outputs = ([port.name for port in pins if port.is_input == way] for way in (True, False))
         clock = constraints.BLOCK_CLOCK
         texts[BLOCK_SDC] = constraints.sdc(design, top=verilog.top, inputs=inputs, outputs=outputs, clock=clock)
         texts[BLOCK_XDC] = constraints.xdc(design, top=verilog.top, clock=clock)
+    if bench:
+        texts |= bench_files(
+            record(lambda: build_block(kind, values)),
+            name=kind.name,
+            top=verilog.top,
+            pins=pins,
+            netlist=netlist(verilog.modules),
+            origin=_generated(origin),
+        )
     sdc = BLOCK_SDC if clocked else None
     texts |= _integration(verilog, "block", kind.summary, sources, _generated(origin), sdc)
     texts[README] = block_readme(
-        kind.name, kind.summary, _generated(origin), verilog.top, clocked, cells.summary() if cells else ""
+        kind.name, kind.summary, _generated(origin), verilog.top, clocked, bench, _figures(cells, placed)
     )
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
@@ -146,7 +169,11 @@ def _pins(verilog: Verilog) -> list[Port]:
     """All ports of the top module: clock and reset of a block are not members of its signature."""
     ports = next(module for module in verilog.modules if module.verilog == verilog.top).ports
     text = verilog.files[f"{verilog.top}.sv"]
-    implied = [name for name in (constraints.BLOCK_CLOCK, "rst") if re.search(rf"(?m)^ *input +logic +{name}\b", text)]
+    implied = [
+        name
+        for name in (constraints.BLOCK_CLOCK, constraints.BLOCK_RESET)
+        if re.search(rf"(?m)^ *input +logic +{name}\b", text)
+    ]
     return [*(Port(name=name, width=1, is_input=True, member=name) for name in implied), *ports]
 
 
@@ -165,7 +192,41 @@ def _integration(
     }
 
 
-def _measured(design: Design, cells: Synthesis | None) -> str:
+def _placed(cells: Synthesis | None, make: Callable[[], Block], name: str | None) -> dict[str, Any] | None:
+    """The clock that place and route reaches for the block that ``make`` makes; None for a target that has none."""
+    if cells is None or cells.target != PLACED:
+        return None
+    top, modules = converted(make(), name=name)
+    return measure(top.name, modules, cells.modules[0].total)
+
+
+def _area(cells: Synthesis | None, placed: dict[str, Any] | None) -> dict[str, str]:
+    """The figures as a file."""
+    return {} if cells is None else {AREA: json.dumps(cells.record() | {"placed": placed}, indent=2) + "\n"}
+
+
+def _figures(cells: Synthesis | None, placed: dict[str, Any] | None) -> str:
+    """Area and clock in sentences; empty where nothing was measured."""
+    if cells is None:
+        return ""
+    if placed is None:
+        clock = f"Place and route is for the target {PLACED} alone."
+    elif placed["mhz"] is None:
+        clock = f"Place and route for {placed['device']} reached no clock: {placed['reason']}."
+    else:
+        counted = ", ".join(f"{count:,} {kind}" for kind, count in placed["cells"].items() if count)
+        clock = (
+            f"Clock: {placed['mhz']} MHz, reached by place and route for {placed['device']}, out of context, with {counted}. "
+            "That is one placement: others differ by up to 10 %."
+        )
+    return _wrapped(f"{cells.summary()} {clock} `{AREA}` has the figures.")
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _measured(design: Design, cells: Synthesis | None, placed: dict[str, Any] | None) -> str:
     """What is known of clock and area."""
     clock = design.clock
     reached = (
@@ -173,8 +234,8 @@ def _measured(design: Design, cells: Synthesis | None) -> str:
         if clock.part
         else "asked for; no place and route of this design has reached it"
     )
-    area = cells.summary() if cells else "Area: `fiberloom generate --area TARGET` writes it here."
-    return f"Clock: {clock.mhz:g} MHz, {reached}. {area}"
+    figures = _figures(cells, placed) or "Area and clock: `fiberloom generate --area ecp5` writes them here."
+    return f"Constraints: {clock.mhz:g} MHz, {reached}.\n\n{figures}"
 
 
 def _identity(verilog: Verilog) -> dict[str, int]:

@@ -32,6 +32,11 @@ _INTEGRATION = """\
 `docs/instance.sv` is an instance of the top to copy, `component.xml` an IP-XACT component (IEEE 1685-2014) of its ports{more}.
 """
 
+_BENCH = """\
+`make -C tb icarus` or `make -C tb verilator` run the block's bench; it needs no Python. It drives every port as neighbours that
+offer and take by chance, and compares every output, cycle by cycle, with what the block answers in the simulation of its source.
+`tb/smoke_tb.sv` says how much of the outputs that reaches."""
+
 _EXAMPLE = """
 `sw/fiberloom_example.c` drives the hardware in C: it fills memory, configures, starts, waits and compares every word of one small
 product. It asks the system for six functions (`sw/fiberloom_example.h`); `-DFIBERLOOM_MAIN` makes a program for Linux of it.
@@ -105,9 +110,12 @@ def design_readme(
     )
 
 
-def block_readme(name: str, summary: str, origin: str, top: str, constrained: bool, measured: str) -> str:
-    """Of a block alone. ``constrained``: there are constraints. ``measured``: of area, or nothing."""
-    icarus = "Use Verilator, a newer Icarus, or a netlist by Yosys."
+def block_readme(name: str, summary: str, origin: str, top: str, constrained: bool, bench: bool, measured: str) -> str:
+    """Of a block alone. ``constrained``: there are constraints. ``bench``: there is one.
+
+    measured: of area and clock, or nothing.
+    """
+    icarus = "`tb/netlist.v` is the same hardware for it." if bench else "A newer Icarus or a netlist by Yosys helps."
     return "\n".join(
         [
             f"# Fiberloom block {name}",
@@ -122,6 +130,7 @@ def block_readme(name: str, summary: str, origin: str, top: str, constrained: bo
                 if constrained
                 else []
             ),
+            *([_BENCH] if bench else []),
             "",
             *([measured, ""] if measured else []),
             _INTEGRATION.format(more=" and files"),

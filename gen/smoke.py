@@ -17,8 +17,10 @@ __all__ = [
     "MAKEFILE",
     "MEMORY",
     "NETLIST",
+    "STIMULUS",
     "SmokeRegion",
     "SmokeRun",
+    "makefile",
     "smoke_files",
 ]
 
@@ -27,6 +29,8 @@ MEMORY = "tb/smoke_memory.hex"
 EXPECTED = "tb/smoke_expected.hex"
 MAKEFILE = "tb/Makefile"
 NETLIST = "tb/netlist.v"
+# Of a block alone: what drives it.
+STIMULUS = "tb/smoke_stimulus.hex"
 BENCH_TOP = "smoke_tb"
 _TEMPLATE = Path(__file__).with_name("smoke_tb.sv")
 _BY_NAME = {register.name: register for register in REGISTERS}
@@ -42,7 +46,6 @@ VERILATOR ?= verilator
 VERILATOR_FLAGS ?=
 # Some builds of Verilator ask g++ for an older C++ than delays need, and for a precompiled header in clang's way.
 GCC_FLAGS ?= @gcc_flags@
-VERILATED := build/verilator/Vsmoke_tb
 
 .PHONY: icarus verilator clean
 
@@ -51,11 +54,12 @@ icarus:
 \tcd .. && $(IVERILOG) -g2012 -s smoke_tb -o tb/build/smoke.vvp tb/netlist.v tb/smoke_tb.sv
 \tcd .. && $(VVP) -n tb/build/smoke.vvp
 
+# Verilator's own makefile works in no folder with a space in its name.
 verilator:
-\tmkdir -p build
-\tcd .. && $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style -Wno-TIMESCALEMOD --top-module smoke_tb \\
-\t    --Mdir tb/build/verilator $(GCC_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv
-\tcd .. && tb/$(VERILATED)
+\tcd .. && build=$$(mktemp -d) && { \\
+\t    $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style -Wno-TIMESCALEMOD --top-module smoke_tb \\
+\t        --Mdir "$$build" $(GCC_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv && "$$build/Vsmoke_tb"; \\
+\t    code=$$?; rm -rf "$$build"; exit $$code; }
 
 clean:
 \trm -rf build
@@ -149,9 +153,14 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
         BENCH: bench,
         MEMORY: _memory_image(run, base, line),
         EXPECTED: "".join(f"{word:08x}\n" for word in run.expected),
-        MAKEFILE: _MAKEFILE.replace("@gcc_flags@", " ".join(GCC_FLAGS)),
+        MAKEFILE: makefile(),
         NETLIST: f"// {origin}\n\n{netlist(verilog.modules)}",
     }
+
+
+def makefile() -> str:
+    """Runs the bench of the folder, whichever it is."""
+    return _MAKEFILE.replace("@gcc_flags@", " ".join(GCC_FLAGS))
 
 
 def _identity(design: Design) -> dict[str, int]:

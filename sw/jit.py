@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 
-from sw.notes import note
+from sw.notes import detail, note
 from sw.sources import module_digest
 
 __all__ = ["code_folder", "njit"]
@@ -53,7 +53,10 @@ class _Kept:
         if self.why:
             return None
         try:
-            return self.cache.load_overload(signature, context)
+            found = self.cache.load_overload(signature, context)
+            if found is not None:
+                detail(f"  loops taken from {self.cache.cache_path}", once=True)
+            return found
         except Exception as error:  # noqa: BLE001 - whatever lies there is no code: unpickling raises what it likes
             self._damaged(error)
             return None
@@ -62,6 +65,7 @@ class _Kept:
         if not self.why:
             try:
                 self.cache.save_overload(signature, compiled)
+                detail(f"  loop {self.cache._py_func.__name__} compiled and kept in {self.cache.cache_path}")
                 return
             except OSError as error:
                 self.why = f"{self.cache.cache_path}: {error.strerror or error}"

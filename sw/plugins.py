@@ -1,4 +1,4 @@
-"""Policies and storage formats of a user's own, from Python files that the user names."""
+"""Policies, storage formats and blocks of a user's own, from Python files that the user names."""
 
 import os
 import sys
@@ -14,8 +14,15 @@ __all__ = ["TABLES", "PluginError", "blamed", "label", "load", "sources", "table
 TABLES = {
     "POLICIES": "tiling policies",
     "STORAGE_FORMATS": "storage formats",
+    "BLOCKS": "blocks of `fiberloom generate`",
     "DENSITIES": "densities of `fiberloom analyze`",
     "FORMATS": "formats of a rank of `fiberloom analyze`",
+}
+# What an entry must be, of those that are checked here.
+OWN = {
+    "POLICIES": "a function of A, B, design and seed",
+    "STORAGE_FORMATS": "a class with the members of a format",
+    "BLOCKS": "a class that derives from rtl.lib.block.Block",
 }
 # Characters with a meaning of their own where names are typed.
 RESERVED = set(",+*?[]: \t\n")
@@ -120,17 +127,12 @@ def _tables(path: str, module: types.ModuleType) -> dict[str, dict[str, Any]]:
     found = {kind: getattr(module, kind, {}) for kind in TABLES}
     if not all(isinstance(entries, dict) for entries in found.values()) or not any(found.values()):
         raise PluginError(f"{place}: must have a dictionary {', '.join([*TABLES][:-1])} or {[*TABLES][-1]}")
-    for kind in ("POLICIES", "STORAGE_FORMATS"):
+    for kind, what in OWN.items():
         for name, entry in found[kind].items():
             if not isinstance(name, str) or not name or RESERVED & set(name):
                 raise PluginError(
                     f"{place}: {kind}: {name!r}: must be a name without spaces, commas, colons, +, * and brackets"
                 )
             if not callable(entry):
-                what = (
-                    "a function of A, B, design and seed"
-                    if kind == "POLICIES"
-                    else "a class with the members of a format"
-                )
                 raise PluginError(f"{place}: {kind}[{name!r}]: must be {what}")
     return found

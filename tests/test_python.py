@@ -136,7 +136,11 @@ def test_a_call_gives_what_its_command_prints(name, monkeypatch, capsys):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_keywords_and_defaults_are_those_of_the_options(name):
-    options = {key: each.default for key, each in _parameters(name).items() if key not in ("json", "quiet", "q")}
+    options = {
+        key: each.default
+        for key, each in _parameters(name).items()
+        if key not in ("json", "quiet", "q", "verbose", "v")
+    }
     known = {
         key.rstrip("_"): None if each.default is inspect.Parameter.empty else each.default
         for key, each in inspect.signature(getattr(fiberloom, name)).parameters.items()

@@ -50,6 +50,17 @@ def icarus() -> bool:
     return all(shutil.which(name) is not None for name in ("iverilog", "vvp"))
 
 
+def placer() -> bool:
+    from gen.place import nextpnr
+    from gen.yosys import ToolError
+
+    try:
+        nextpnr()
+    except ToolError:
+        return False
+    return True
+
+
 def compiler() -> bool:
     return any(shutil.which(name) is not None for name in ("cc", "gcc", "g++"))
 
@@ -95,6 +106,7 @@ TOOLS = {
     "chromium": Tool("a browser", "sudo apt-get install chromium", browser),
     "libpython": Tool("Python's shared library", "sudo apt-get install libpython3-dev", libpython),
     "icarus": Tool("Icarus Verilog", "sudo apt-get install iverilog", icarus),
+    "nextpnr": Tool("place and route for ECP5", "make setup-pnr", placer),
     "solver": Tool("the solver", "make setup-formal", solver),
     "another user": Tool(
         "a way to run Python as another user", "sudo apt-get install util-linux", lambda: another_user() is not None

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from math import prod
 
+from gen.design import did_you_mean
+
 from .analysis import Analysis
 from .errors import SpecError
 from .mapping import Place
@@ -20,7 +22,7 @@ def explain(analysis: Analysis, subject: str) -> list[str]:
         for level, tensor in spec.mapping.walk()
     }
     if subject not in kept:
-        raise SpecError(f"--explain {subject}: must be one of {', '.join(kept)}")
+        raise SpecError(f"--explain {subject}: must be one of {', '.join(kept)}{did_you_mean(subject, kept)}")
     level, tensor = kept[subject]
     return [
         subject,

@@ -67,6 +67,7 @@ def analyze_design(
 ) -> "tuple[Analysis, list[Compared]]":
     """The analysis of the specification that the design, the scheme and the operands make, which ``out`` keeps, and what was
     counted beside it. Raises UserError, InvalidMapping among them."""
+    from gen.design import did_you_mean
     from sw.analytic.design_operands import KINDS, told
     from sw.analytic.design_spec import design_sections, require_export
     from sw.analytic.spec.write_spec import spec_text
@@ -76,7 +77,7 @@ def analyze_design(
 
     for name, value, allowed in (("density", density, KINDS), ("against", against, ENGINES)):
         if value is not None and value not in allowed:
-            raise SpecError(f"--{name} {value}: must be one of {', '.join(allowed)}")
+            raise SpecError(f"--{name} {value}: must be one of {', '.join(allowed)}{did_you_mean(value, allowed)}")
     if len(operands) > 2:
         raise SpecError(f"{operands[2]}: must be left out: --design takes operands A and B")
     # Only this policy cuts in coordinate tiles whatever the operands are and knows the hardware.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import typer
 
-from sw import plugins
+from sw import notes, plugins
 
 from .reasons import Interrupted
 from .streams import taken_over
@@ -72,11 +72,19 @@ def build(wanted: str | None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
 
+    from . import options
+
     @app.callback(invoke_without_command=True)
-    def root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    def root(
+        context: typer.Context,
+        version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+        verbose: options.Verbose = False,
+    ) -> None:
         if version:
             typer.echo(f"fiberloom {_version()}")
             raise typer.Exit()
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help())
 
     for name in available():
         function: Callable[..., None] = _stub
@@ -109,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A shell that asks for completions gives no words of its own.
     asked = None if arguments is not None else os.environ.get(COMPLETION)
     words = list(sys.argv[1:] if arguments is None else arguments) or ([] if asked else ["--help"])
+    notes.want_details(False)
     with _ended_by_sigterm(), taken_over() as output:
         try:
             code = _run(words)
@@ -191,13 +200,17 @@ def _tidy() -> None:
 
 def _failed(error: Exception) -> int:
     code = getattr(error, "exit_code", None)
+    # Of mistakes in the words the line says all; of other refusals who asks for more sees where they come from.
+    if notes.detailed() and code not in (BAD_INPUT, INTERRUPTED):
+        traceback.print_exc()
     if isinstance(error, OSError) and (error.errno in REFUSED or (error.errno == errno.ENOENT and not error.filename)):
         where = f"{error.filename}: " if error.filename else ""
         return _complain(f"{where}{error.strerror}", UNWRITABLE)
     if not isinstance(code, int) and (blamed := plugins.blamed(error)) is not None:
         return _complain(blamed, BAD_INPUT)
     if not isinstance(code, int):
-        traceback.print_exc()
+        if not notes.detailed():
+            traceback.print_exc()
         return INTERNAL_ERROR
     from .failures import no_number
 

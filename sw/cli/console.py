@@ -55,8 +55,8 @@ class Console:
 
     @property
     def lively(self) -> bool:
-        """Whether progress is shown: standard error is a terminal."""
-        return not self.quiet and sys.stderr.isatty()
+        """Whether progress is shown: standard error is a terminal, and no line of details would cut through it."""
+        return not self.quiet and sys.stderr.isatty() and not notes.detailed()
 
     @contextmanager
     def phase(self, name: str, text: str) -> "Iterator[Progress]":
@@ -66,18 +66,36 @@ class Console:
             if self.lively:
                 with self._bar(text) as report:
                     yield report
+            elif notes.detailed():
+                notes.detail(text)
+                yield self._steps()
             else:
                 with self._lines(text) as report:
                     yield report
         finally:
             compiling = self.compiled() - before
-            self.spend(name, time.perf_counter() - began - compiling)
+            spent = time.perf_counter() - began
+            self.spend(name, spent - compiling)
             if compiling:
                 self.spend("compile", compiling)
+            part = f", {compiling:.2f} s of them to compile or load Fiberloom's own loops" if compiling else ""
+            notes.detail(f"{text} took {spent:.2f} s{part}")
 
     def spend(self, name: str, seconds: float) -> None:
         """Counts seconds to a phase."""
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
+    def _steps(self) -> "Progress":
+        """Tells each step of a phase as it begins, and of the way through one each tenth."""
+        last = ["", -1]
+
+        def report(share: float | None, note: str) -> None:
+            now = [note, -1] if share is None else ["", int(10 * share)]
+            if now != last:
+                last[:] = now
+                notes.detail("  " + (note if share is None else f"{share:4.0%} {note}"))
+
+        return report
 
     @contextmanager
     def _lines(self, text: str) -> "Iterator[Progress]":

@@ -31,6 +31,7 @@ def names(
     ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Names that stand for a matrix or a tensor, by source. Without --update nothing is downloaded.
 
@@ -96,6 +97,7 @@ def fetch(
     wanted: Annotated[list[str], typer.Argument(metavar="NAME...", help="suitesparse:, snap: and frostt: names.")],
     json: options.Json = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Download data sets that are not there yet, and check those that are against their recorded checksums."""
     from sw.operands import UserError
@@ -132,6 +134,7 @@ def describe(
     as_stored: options.AsStored = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Shape, nonzeros and how they lie: symmetry, bandwidth, rows and columns, and the size of A x A (of A x A^T where A
     is not square), counted exactly. Of tensors: shape, nonzeros and the fibers of each rank."""
@@ -239,6 +242,7 @@ def save(
     ] = False,
     as_stored: options.AsStored = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Write a matrix to a file of another form. A file that is there is replaced when the new one is complete."""
     from sw.operands import UserError, load

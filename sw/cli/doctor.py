@@ -109,7 +109,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 REQUIRED = ("run, schedule, compare --engine model or golden, analyze", "run, convert --engine rtl", "generate, synth")
 
 
-def command(json: options.Json = False, quiet: options.Quiet = False) -> int:
+def command(json: options.Json = False, quiet: options.Quiet = False, verbose: options.Verbose = False) -> int:
     """Say which tools, packages and caches are here, what is missing and how to get it.
 
     Exit code 3 where something is missing that `run`, `convert`, `generate` or `synth` needs.

@@ -1,6 +1,6 @@
 """``fiberloom formats``: memory and compute formats of two operands, ranked by energy-delay product."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,10 +98,8 @@ def formats(
 
     from .pipeline import interruptible, load_design
 
-    if kernel not in KERNELS:
-        raise UserError(f"--kernel {kernel}: must be one of {', '.join(KERNELS)}")
-    if accelerator not in ACCELERATORS:
-        raise UserError(f"--machine {accelerator}: must be one of {', '.join(ACCELERATORS)}")
+    _one_of("--kernel", kernel, KERNELS)
+    _one_of("--machine", accelerator, ACCELERATORS)
     if run_bits is not None and not 1 <= run_bits <= 32:
         raise UserError(f"--run-bits {run_bits}: must be from 1 to 32")
     given_constants: dict[str, Any] = {}
@@ -111,8 +109,7 @@ def formats(
     elif changes:
         raise UserError(f"--set {changes[0]}: changes a design: needs --config")
     value = value or "fp32"
-    if value not in VALUE_BITS:
-        raise UserError(f"--value {value}: must be one of {', '.join(VALUE_BITS)}")
+    _one_of("--value", value, VALUE_BITS)
     the_array = _changed("--array", Array, array, {})
     the_constants = _changed("--constant", Constants, constants, given_constants)
     mcf = _given(kernel, {"--mcf-a": mcf_a, "--mcf-b": mcf_b, "--mcf-o": mcf_o})
@@ -191,9 +188,16 @@ def _refuse_with_shape(*flags: bool) -> None:
             raise UserError(f"{name}: must be left out with --shape, which has no operand to look at")
 
 
+def _one_of(option: str, value: str, known: Collection[str]) -> None:
+    from gen.design import did_you_mean
+    from sw.operands import UserError
+
+    if value not in known:
+        raise UserError(f"{option} {value}: must be one of {', '.join(known)}{did_you_mean(value, known)}")
+
+
 def _given(kernel: str, names: Mapping[str, str | None], *, computed: bool = False) -> dict[str, str]:
     """Formats by tensor. Raises UserError for those that a tensor cannot have."""
-    from sw.operands import UserError
     from sw.sage.accelerators import MATRIX_MCFS, TENSOR_MCFS
     from sw.sage.array import STATIONARY, STREAMED
 
@@ -208,8 +212,7 @@ def _given(kernel: str, names: Mapping[str, str | None], *, computed: bool = Fal
         else:
             of_tensor = order == 3 and (tensor == "A" or (tensor == "O" and kernel == "spttm"))
             allowed = TENSOR_MCFS if of_tensor else MATRIX_MCFS
-        if name not in allowed:
-            raise UserError(f"{option} {name}: must be one of {', '.join(allowed)}")
+        _one_of(option, name, allowed)
         found[tensor] = name
     return found
 

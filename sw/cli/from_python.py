@@ -66,7 +66,7 @@ def call(name: str, operands: Mapping[str, Any], options: Mapping[str, Any]) -> 
         if (said := no_number(error)) is not None:
             raise UserError(said) from None
         raise
-    for side in ("json", "quiet"):
+    for side in ("json", "quiet", "verbose"):
         del arguments[side]
     places = [each for each, kind in inspect.signature(module.command).parameters.items() if _is_operand(kind)]
     arguments |= {place: one for place, one in zip(places, given, strict=False) if not isinstance(one, str)}

@@ -32,12 +32,17 @@ def generate(
     param: Annotated[
         list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the block; repeatable.")
     ] = None,
+    plugin: options.Plugin = None,
     list_blocks: Annotated[
         bool, typer.Option("--list-blocks", help="List the blocks and end (= --block help).")
     ] = False,
     area: Annotated[
         str | None,
-        typer.Option("--area", metavar="TARGET", help="Cells on the blocks' pages (takes minutes), as synth --target."),
+        typer.Option(
+            "--area",
+            metavar="TARGET",
+            help="Cells, and for ecp5 the clock that place and route reaches; takes minutes.",
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -48,7 +53,7 @@ def generate(
     smoke: Annotated[
         str | None,
         typer.Option(
-            "--smoke", metavar="icarus|verilator|driver", help="Run the smoke bench of the folder, or its C driver."
+            "--smoke", metavar="icarus|verilator|driver", help="Run the bench of the folder, or its C driver."
         ),
     ] = None,
     seed: options.UnusedSeed = 0,
@@ -59,17 +64,19 @@ def generate(
 
     Files of an earlier design in the same folder are replaced; equal designs give equal bytes.
     """
+    from gen.blocks import block_kind, own_kinds
     from gen.design import DesignError
     from gen.synth import check_target
     from gen.verilog import check_name
     from sw.operands import UserError
+    from sw.plugins import table
 
     from .pipeline import load_design
 
     try:
         if list_blocks or block == HELP:
             _check_list(block, param or [], {"--area": area, "--name": name, "--out": out, "--smoke": smoke}, lint)
-            _list(console, load_design(config, changes or [], value))
+            _list(console, load_design(config, changes or [], value), own_kinds(table("BLOCKS")))
             return Outcome()
         _check(block, param, smoke)
         if area is not None:
@@ -77,7 +84,8 @@ def generate(
         if name is not None:
             check_name(name)
         design = load_design(config, changes or [], value)
-        return _generate(console, design, block, param or [], area, name, out, lint, smoke)
+        kind = block_kind(block, own_kinds(table("BLOCKS"))) if block is not None else None
+        return _generate(console, design, kind, param or [], area, name, out, lint, smoke)
     except DesignError as error:
         raise UserError(str(error).replace("--target", "--area")) from None
 
@@ -107,20 +115,21 @@ def _check(block: str | None, param: list[str] | None, smoke: str | None) -> Non
 
     if param and block is None:
         raise UserError(f"--param {param[0]}: only with --block")
-    if smoke is not None and block is not None:
-        raise UserError(f"--smoke {smoke}: only without --block: the bench is that of the accelerator")
-    ways = (*SIMULATORS, DRIVER)
+    if smoke == DRIVER and block is not None:
+        raise UserError(f"--smoke {smoke}: only without --block: the driver is that of the accelerator")
+    ways = SIMULATORS if block is not None else (*SIMULATORS, DRIVER)
     if smoke is not None and smoke not in ways:
         raise UserError(f"--smoke {smoke}: must be one of {', '.join(ways)}{did_you_mean(smoke, ways)}")
 
 
-def _list(console: "Console", design: "Design") -> None:
+def _list(console: "Console", design: "Design", own: "dict[str, BlockKind]") -> None:
     """Every block with its parameters; defaults are those of the design."""
     from gen.blocks import BLOCKS, settings
 
     document = []
-    for kind in BLOCKS.values():
-        defaults = settings(kind, [], design)
+    for kind in (BLOCKS | own).values():
+        # Only a block of the user's own can need a value.
+        defaults = settings(kind, [], design) if kind.name in BLOCKS else {}
         document.append(
             {
                 "name": kind.name,
@@ -149,7 +158,7 @@ def _list(console: "Console", design: "Design") -> None:
 def _generate(
     console: "Console",
     design: "Design",
-    block: str | None,
+    kind: "BlockKind | None",
     param: list[str],
     area: str | None,
     called: str | None,
@@ -157,7 +166,7 @@ def _generate(
     lint: bool,
     smoke: str | None,
 ) -> Outcome:
-    from gen.blocks import block_kind, settings
+    from gen.blocks import settings
     from gen.folder import write_folder
     from gen.products import block_products, products
     from sw.operands import UserError
@@ -166,7 +175,6 @@ def _generate(
     from .reasons import when_interrupted
     from .smoke import smoke_run
 
-    kind: BlockKind | None = block_kind(block) if block is not None else None
     values = settings(kind, param, design) if kind is not None else {}
     name = kind.name if kind is not None else design.name
     folder = out if out is not None else Path("out") / name

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sw import notes
 from sw.policies.registry import policy_names
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Tuning",
     "UnusedSeed",
     "Value",
+    "Verbose",
 ]
 
 ENGINES = ("rtl", "model", "golden")
@@ -128,7 +130,7 @@ Plugin = Annotated[
         metavar="FILE.py",
         is_eager=True,
         callback=_loaded,
-        help="Run a Python file with policies or storage formats of your own; repeatable.",
+        help="Run a Python file with policies, storage formats or blocks of your own; repeatable.",
     ),
 ]
 Tiling = Annotated[
@@ -214,4 +216,35 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
 # All commands take it, so that one command line fits them, also those without randomness.
 UnusedSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Accepted and without effect.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+
+
+def _more(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        notes.want_details(True)
+        _either(context.params.get("quiet", False))
+
+
+def _less(wanted: bool) -> bool:
+    _either(wanted)
+    return wanted
+
+
+def _either(quiet: bool) -> None:
+    """Options come in the order in which they are typed: the second of the two meets the first."""
+    from sw.operands.errors import UserError
+
+    if quiet and notes.detailed():
+        raise UserError("--verbose: not with --quiet")
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.", callback=_less)]
+# Also before the command's name. No command uses its value: who has something to tell calls `sw.notes.detail`.
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Say what is done: each step and its seconds, files, caches, commands of tools, tracebacks.",
+        callback=_more,
+    ),
+]

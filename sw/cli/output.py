@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sw import folders
+from sw import folders, notes
 from sw.names import SHOWN
 from sw.operands.errors import UserError
 
@@ -109,6 +109,7 @@ def write_files(folder: Path, files: dict[str, Writer], gone: tuple[str, ...] = 
                 write(Path(scratch) / name)
             for name in files:
                 os.replace(Path(scratch) / name, folder / name)
+                notes.detail(f"written {folder / name}, {(folder / name).stat().st_size:,} bytes")
             for name in gone:
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:

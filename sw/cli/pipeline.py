@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sw.engine_result import EngineResult, Progress
 from sw.names import shell_line
+from sw.notes import detail
 from sw.operands import MissingToolError, Operand, UserError, load
 from sw.operands.generators import is_open, with_size
 from sw.operands.standard_input import SOURCE, STANDARD_INPUT
@@ -94,6 +95,8 @@ def load_operands(
             f"A is {a.shape[0]} x {a.shape[1]} and B is {b.shape[0]} x {b.shape[1]}: "
             f"columns of A must equal rows of B{hint}"
         )
+    for name, operand in (("A", a), ("B", b)):
+        detail(f"  {name}: {operand.source}, {operand.shape[0]} x {operand.shape[1]}, {operand.matrix.nnz:,} nonzeros")
     return {"A": a, "B": b}
 
 
@@ -104,7 +107,9 @@ def load_design(config: str, settings: list[str], value: str | None) -> "Design"
     refuse_contradiction(value, settings)
     settings = [*settings, *([f"pe.value={value}"] if value is not None else [])]
     try:
-        return load_design(config, settings)
+        design = load_design(config, settings)
+        detail(f"design {design.name}: --config {config} {' '.join(f'--set {each}' for each in settings)}".rstrip())
+        return design
     except DesignError as error:
         raise UserError(str(error)) from None
 

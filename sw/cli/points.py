@@ -150,7 +150,7 @@ def variations(
 
     Raises UserError when none is one.
     """
-    from gen.design import design_names
+    from gen.design import design_names, did_you_mean
 
     from .pipeline import load_design, refuse_contradiction
 
@@ -159,7 +159,9 @@ def variations(
         shipped = [name for name in design_names() if fnmatchcase(name, word)]
         files = sorted(glob(word)) if has_magic(word) else []
         if has_magic(word) and not shipped + files:
-            raise UserError(f"--config {word}: matches no design: must be one of {', '.join(design_names())} or files")
+            hint = did_you_mean(word, design_names())
+            allowed = f"{', '.join(design_names())} or files{hint}"
+            raise UserError(f"--config {word}: matches no design: must be one of {allowed}")
         names.update(dict.fromkeys(shipped or files or [word]))
     axes: dict[str, list[str]] = {}
     for setting in settings:

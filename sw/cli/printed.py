@@ -29,12 +29,13 @@ class Outcome:
 
 
 def printed(function: Callable[..., Outcome]) -> Callable[..., int]:
-    """The command: the options of ``function``, which takes a console first, with ``--json`` and ``--quiet``.
+    """The command: the options of ``function``, which takes a console first, with ``--json``, ``--quiet``
+    and ``--verbose``.
 
     Its exit code is 1 where the outcome is not correct.
     """
 
-    def command(*, json: bool, quiet: bool, **arguments: Any) -> int:
+    def command(*, json: bool, quiet: bool, verbose: bool, **arguments: Any) -> int:
         began = time.perf_counter()
         from .console import Console
 
@@ -45,6 +46,7 @@ def printed(function: Callable[..., Outcome]) -> Callable[..., int]:
     seed = next((n for n, each in enumerate(own) if each.name == "seed"), len(own))
     own.insert(seed, inspect.Parameter("json", kind, default=False, annotation=options.Json))
     own.append(inspect.Parameter("quiet", kind, default=False, annotation=options.Quiet))
+    own.append(inspect.Parameter("verbose", kind, default=False, annotation=options.Verbose))
     # Typer reads the options here; mypy knows no such member of a function.
     command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in own}

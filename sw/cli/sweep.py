@@ -67,6 +67,7 @@ def command(
     json: options.Json = False,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> int:
     """Run every design with every memory format, tiling, engine and operand pair; write sweep.parquet and sweep.html to --out.
 

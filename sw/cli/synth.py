@@ -23,6 +23,7 @@ def command(
     json: options.Json = False,
     seed: options.UnusedSeed = 0,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Cells of each block of a design by Yosys, children included. Writes synth.json to --out when given.
 

@@ -47,6 +47,7 @@ def command(
     json: options.Json = False,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> int:
     """Choose tiles for a tensor kernel; print the traffic that D2T2's model predicts and the exact traffic.
 

@@ -2,7 +2,7 @@
 
 Time is the time to load B's tiles, and A's where they are kept, plus the larger of PE, front-end, DRAM and SRAM time
 while computing, plus the assembly pass, plus what each tile costs by itself: loading, computing and draining do not
-overlap.
+overlap. Where rows of tiles are replayed B's tiles come beside them.
 """
 
 import math
@@ -23,7 +23,8 @@ from sw.timing.record_beats import line_beats
 from .passes import Pass
 from .protocol import Machine
 from .replay import RowWork, one_tile, replay
-from .tile_rows import assembly_cycles, fitting_rows, rows_cycles
+from .row_replay import fitting_rows
+from .tile_rows import assembly_cycles, rows_cycles
 from .traffic import TrafficEstimate, scratch
 
 __all__ = [
@@ -94,10 +95,13 @@ def predict_rows(
 
 
 def _predicted(
-    workload: Workload, design: Machine, found: TrafficEstimate, rows: float = 0.0, joined: float = 0.0
+    workload: Workload, design: Machine, found: TrafficEstimate, rows: float | None = None, joined: float = 0.0
 ) -> Prediction:
-    """The closed form; ``rows``, ``joined``: cycles of the jobs of tiles and of the assembly pass, where they are known."""
+    """The closed form; ``rows``, ``joined``: cycles of the jobs of tiles, beside which B's tiles come, and of the assembly pass,
+    where they are known."""
     scheme, t = found.scheme, found.traffic
+    # What moves before the rows do.
+    before = t.load if rows is None else t.load - found.load_b
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     assembly = 0.0
     if found.N_j > 1:
@@ -108,11 +112,12 @@ def _predicted(
             found.lines_c["joined"],
             joined,
         )
+    rows_b = found.loads * min(scheme.T_k, workload.K) if rows is None else 0.0
     parts = {
         "load": max(
-            t.load / per_cycle,
-            t.load_lines,
-            found.loads * min(scheme.T_k, workload.K) + found.loads_a * min(scheme.T_i, workload.I),
+            before / per_cycle,
+            t.load_lines if rows is None else 0.0,
+            rows_b + found.loads_a * min(scheme.T_i, workload.I),
         ),
         "pe": (workload.effmac + found.carried + found.scratch_macs) / design.pe.count,
         # A nonzero of A, a row, a line through the reader that all PEs share, a line of C: one each in a cycle; bursts under way.
@@ -124,9 +129,9 @@ def _predicted(
             found.found,
             flying_cycles(found.bursts, latency + reader_cycles(design), design.axi.outstanding),
         ),
-        "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
+        "dram": (t.total - before - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
         "sram": found.sram_lines / design.buffer.banks,
-        "rows": rows,
+        "rows": rows or 0.0,
         "assembly": assembly,
         "overhead": found.tiles * (VISIT_CYCLES + ROUND_TRIPS * latency) - found.hits_a * ROUND_TRIPS_OF_A * latency,
     }
@@ -220,7 +225,7 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
     """:func:`predict` for a scheme of one tile, its cycles replayed as those of tiles that keep rows of B."""
     partition = scheme.partition("B", design)
     keeps = scheme.buffers("B")
-    one = one_tile(workload.K * keeps, fitting_rows(partition, workload.b) if keeps else 0)
+    one = one_tile(workload.K * keeps, fitting_rows(partition, workload.b.pointers) if keeps else 0)
     begins = np.array([0, workload.I])
     formats, line = tensor_formats(design, workload.K, workload.J), design.line_bytes
     pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))

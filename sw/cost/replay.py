@@ -40,7 +40,8 @@ NO_PARTIALS = np.zeros(0, np.int64)
 class RowWork(NamedTuple):
     """Rows of A; of each what it merges, nonzeros of C, and nonzeros of the results of its groups where it has more than one.
 
-    ``partials``: nonzeros that earlier k steps left of each row; empty where there are no such steps.
+    ``partials``: nonzeros that earlier k steps left of each row, ``parts``: in how many fibers of one length; empty where there
+    are no such steps.
     """
 
     a: Pattern
@@ -48,6 +49,7 @@ class RowWork(NamedTuple):
     nonzeros: NDArray[np.float64]
     group_results: NDArray[np.float64]
     partials: Index = NO_PARTIALS
+    parts: Index = NO_PARTIALS
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
@@ -56,7 +58,8 @@ class RowWork(NamedTuple):
             self.macs[rows],
             self.nonzeros[rows],
             self.group_results[rows],
-            self.partials[rows[: len(self.partials)]],
+            self.partials[rows] if len(self.partials) else NO_PARTIALS,
+            self.parts[rows] if len(self.parts) else NO_PARTIALS,
         )
 
 
@@ -103,6 +106,10 @@ def replay(
     streaming: bool = False,
     memory_from: int | None = None,
     scanned: bool = False,
+    load_time: float | None = None,
+    more: float = 0.0,
+    idle: float = 0.0,
+    pairs: bool = False,
 ) -> Kept:
     """Tiles of whole rows of B that load what those before have not.
 
@@ -114,6 +121,10 @@ def replay(
     streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
     memory_from: rows of B from here on do not fit on chip.
     scanned: A's rows are cut along k.
+    load_time: cycles of memory in which rows of B come beside those of A, where its rows themselves do not say so.
+    more: beats that move beside the first tile, such as begin positions.
+    idle: cycles of the dispatcher beside those of the last tiles' rows.
+    pairs: rows of B, and their pointers, are read one by one, from no list.
 
     Lines, beats, rows, loads and what is bumped are exact.
     """
@@ -122,8 +133,9 @@ def replay(
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, CHUNK_END_CYCLES if scanned else 0,
-        trips, b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, rows.parts,
+        CHUNK_END_CYCLES if scanned else 0, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
+        b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
     )  # fmt: skip
     return Kept(*found)
@@ -149,13 +161,14 @@ def _jobs_of_row(
     nonzeros: float,
     group_results: float,
     partial: int,
+    parts: int,
     scan: int,
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, beats and MACs of what is bumped, lines of scratch memory.
 
     ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
-    ``partial``: nonzeros that earlier k steps left of it, -1 without such steps. ``scan``: cycles more for a row.
+    ``partial``: nonzeros that earlier k steps left of it in so many ``parts``, -1 without such steps. ``scan``: cycles more.
     """
     radix, lanes = pace.radix, pace.lanes
     length = round(nonzeros)
@@ -164,17 +177,19 @@ def _jobs_of_row(
     # In scratch memory: fibers, nonzeros of all and of the one that takes longest to come back, lines written and read.
     fibers, in_scratch, largest, scratch = 0, 0, 0, 0.0
     place, on_chip = 0, kept_lines(pace.scratch_lines)  # in the row's slot; its lines that stay
-    position = begin
+    position, back = begin, 0  # parts that came back so far
     while True:
         first = position
         leaves, merged, lines, longest, found = 0, 0, 0, 0, 0
-        if partial > 0 and first == begin:
-            leaves, merged, lines = 1, partial, (partial - 1) // lanes + 1
-            longest = (partial - 1) // pace.slot_factors[0] + 1
+        while back < parts and leaves < radix:
+            size = partial * (back + 1) // parts - partial * back // parts
+            longest = max(longest, (size - 1) // pace.slot_factors[leaves] + 1)
+            leaves, merged, lines = leaves + 1, merged + size, lines + (size + lanes - 2) // lanes + 1
+            back += 1
         while position < end:
             k = a_coordinates[position]
             q, r = b_pointers[k], b_pointers[k + 1]
-            if r > q and leaves == radix:
+            if r > q and leaves == radix or back < parts:
                 break
             state = arrivals[k]
             if state >> 32 == tile:
@@ -191,7 +206,7 @@ def _jobs_of_row(
                     longest = max(longest, (r - q) // pace.slot_factors[leaves - 1])
             position += 1
         selections = position - first
-        if fibers == 0 and position == end:
+        if fibers == 0 and position == end and back == parts:
             number = write_job(
                 jobs,
                 number,
@@ -219,7 +234,7 @@ def _jobs_of_row(
         fibers += 1
         in_scratch += given
         scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
-        if position == end:
+        if position == end and back == parts:
             number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, 0, largest)
             break
         if fibers == radix:
@@ -246,19 +261,35 @@ def _chain_end(
     moved: float,
     lookups: float,
     scratch: float,
+    idle: float = 0.0,
 ) -> float:
     """Cycles of tiles that run into one another: the slowest of bus, bursts under way, the reader of records, and their jobs.
 
     Parameters
     ----------
     jobs, firsts, beats: of the tiles, the first job of each, and beats that it loads.
-    moved, lookups, scratch: beats but for those of look-ups, lines of these, lines of scratch memory, half of them read.
+    moved, lookups, scratch: beats but for those of look-ups, lines of these; twice the lines that come back of scratch memory and
+        of partial rows.
+    idle: cycles beside those of the jobs.
     """
-    end = max((moved + lookups * pace.line_beats) * pace.beat, jobs_end(jobs, pace, beats[0], firsts[1:], beats[1:]))
+    end = max(
+        (moved + lookups * pace.line_beats) * pace.beat, idle + jobs_end(jobs, pace, beats[0], firsts[1:], beats[1:])
+    )
     # Each look-up and each leaf is a burst; one reader of records serves all PEs, a line in a cycle (:mod:`sw.model.clock`).
     bursts = lookups + jobs[:, FETCHED].sum()
     flying = flying_cycles(bursts, pace.latency + pace.reader, pace.outstanding)
     return float(max(end, flying, jobs[:, STREAMED].sum() + scratch / 2))
+
+
+@njit(cache=True)
+def _most_jobs(a_pointers: NDArray[Any], parts: NDArray[Any], radix: int) -> int:
+    """Jobs that rows of A may need."""
+    most = len(a_pointers) - 1
+    for row in range(len(a_pointers) - 1):
+        count = a_pointers[row + 1] - a_pointers[row] + (parts[row] if len(parts) else 0)
+        if count > radix:
+            most += 2 * (count // radix + 1)
+    return most
 
 
 @njit(cache=True)
@@ -270,7 +301,12 @@ def _replay(
     streaming: bool,
     memory_from: int,
     partials: NDArray[Any],
+    parts: NDArray[Any],
     scan: int,
+    load_time: float,
+    more: float,
+    idle: float,
+    pairs: bool,
     trips: tuple[int, int],
     b_pointers: NDArray[Any],
     begins: NDArray[Any],
@@ -291,12 +327,7 @@ def _replay(
     usable = np.full(len(b_pointers) - 1, -2, np.int64)
     usable[0 if streaming else memory_from :] = -1
     # Of the chain at hand: its jobs, the first one of each tile and the beats that it loads; lines that move.
-    most = len(a_pointers) - 1
-    for row in range(len(a_pointers) - 1):
-        count = a_pointers[row + 1] - a_pointers[row] + (len(partials) > 0)
-        if count > radix:
-            most += 2 * (count // radix + 1)
-    jobs = np.empty((most, len(JOB_FIELDS)), np.int64)
+    jobs = np.empty((_most_jobs(a_pointers, parts, radix), len(JOB_FIELDS)), np.int64)
     firsts, beats = np.empty_like(placed), np.zeros_like(placed)
     number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
     for tile in range(len(windows)):
@@ -312,7 +343,7 @@ def _replay(
             number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
         firsts[tiles] = number
         beats[tiles] = 0
-        moved += a_beats
+        moved += a_beats + (more if tile == 0 else 0.0)
         if first < end:
             stop = first + placed[tile]
             loads += 1
@@ -332,10 +363,10 @@ def _replay(
                     size = line_end - line
                     total += r - q
                     if place < stop:
-                        lines += line_end - max(line, run_end)
+                        lines += line_end - (line if pairs else max(line, run_end))
                         least += by_list and open_line and line >= run_end
                         open_line = r % lanes != 0
-                        if line > run_end:
+                        if pairs or line > run_end:
                             loaded += beats_of_lines(run, run_end, pace.pitch_b)
                             run = line
                         run_end = line_end
@@ -345,6 +376,10 @@ def _replay(
             load_beats += loaded
             meta = (end - first) / words + pace.line_beats
             taken = loaded + (2 * meta if by_list else meta)
+            if pairs:
+                taken = loaded + (end - first) * (pace.line_beats + 1 / words)
+            if load_time >= 0:
+                taken, least = load_time / beat, 0
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
@@ -361,16 +396,20 @@ def _replay(
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]
+            back, of_row = 0.0, 0
+            if len(parts) and parts[row]:
+                of_row = parts[row]
+                back = (partials[row] + of_row * (lanes - 1)) / lanes
             number, fetched, from_memory, scratch = _jobs_of_row(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
-                group_results[row], partials[row] if len(partials) else -1, scan, pace,
+                group_results[row], partials[row] if len(partials) else -1, of_row, scan, pace,
             )  # fmt: skip
             bumped_beats += fetched
             bumped_macs += from_memory
-            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) + scratch * pace.line_beats
-            aside += scratch
+            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) + (scratch + back) * pace.line_beats
+            aside += scratch + 2 * back
             in_memory += scratch
             if streaming:
                 lookups += (high - low) * (1 + 1 / (2 * lanes))
-    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside)
+    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside, idle)
     return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles, in_memory

@@ -20,7 +20,7 @@ from .protocol import Machine
 from .tile_maps import map_lines
 from .visits import TileVisits
 
-__all__ = ["Traffic", "TrafficEstimate", "scratch"]
+__all__ = ["Traffic", "TrafficEstimate", "scratch", "words_beside"]
 
 Floats = NDArray[np.float64]
 
@@ -49,11 +49,12 @@ class Traffic:
 class TrafficEstimate(TileVisits):
     """Beats of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
-    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, and the ``overbooked`` share; ``loads_a`` of A tiles
-    and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, ``bursts`` and
-    look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass; ``sram_lines``; ``selections`` of
-    fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows, or of the parts of rows that are joined, which are
-    ``found`` in so many cycles and ``grouped`` where they are many; ``scratch_macs`` of scratch fibers, merged once more.
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles, lines ``load_b`` in them, ``overbooked`` share;
+    ``loads_a`` of A tiles, ``hits_a`` visits that find theirs; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments,
+    ``bursts`` and look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass, ``meta_c`` of
+    positions before it; ``sram_lines``; ``selections`` of fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows,
+    or of the parts of rows that are joined, which are ``found`` in so many cycles and ``grouped`` where they are many;
+    ``scratch_macs`` of scratch fibers, merged once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -66,16 +67,11 @@ class TrafficEstimate(TileVisits):
         self.line_beats = design.buffer.line_beats
         self.traffic = Traffic()
         self.overbooked = self.bumped_macs = 0.0
-        self.leaf_lines = self.bursts = self.unit_lines = 0.0
+        self.leaf_lines = self.bursts = self.unit_lines = self.sram_lines = 0.0
         self.lines_c = {"leave": 0.0, "joined": 0.0}
-        self.sram_lines = 0.0
         self.loads = 1.0
-        self.loads_a = 0.0
-        self.hits_a = 0.0
-        self.carried = 0.0
-        self.found = self.grouped = 0.0
-        self.pieces = 0.0
-        self.scratch_macs = 0.0
+        self.load_b = self.meta_c = self.loads_a = self.hits_a = 0.0
+        self.carried = self.found = self.grouped = self.pieces = self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
         self._operand_b()
         self._operand_c()
@@ -202,6 +198,7 @@ class TrafficEstimate(TileVisits):
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
         moved = profile.beats / self.line_beats * times
+        self.load_b = moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
         t.load += moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
         t.load_lines += profile.lines * times
         t.b_data = moved + profile.bumped_beats / self.line_beats
@@ -237,6 +234,7 @@ class TrafficEstimate(TileVisits):
         t.b_data = moved + share * profile.fetch_beats / self.line_beats
         t.written["b_meta"] = self._word_lines(self.loads * (1 - 1 / self.N_j) * s.T_k, self.loads)
         t.b_meta = self._word_lines(self.loads * (2 - 1 / self.N_j) * s.T_k, 2 * self.loads) + t.written["b_meta"]
+        self.load_b = moved + t.b_meta
         t.load += moved + t.b_meta
         t.load_lines += load
         self._sram(load)
@@ -270,6 +268,7 @@ class TrafficEstimate(TileVisits):
         self.lines_c["leave"] = (nnz + carried) / self.lanes + 0.5 * (pieces + fibers)
         t.written["c_meta"] = self._word_lines(workload.I + self.N_i, self.N_i)
         read_meta = 0.0
+        self.meta_c = t.written["c_meta"] if self.N_j == 1 else self._word_lines(workload.I * self.N_j, 0)
         if self.N_j > 1:
             # Finished tiles have positions of their own, which the final pass reads row by row; then it writes those of C.
             t.written["c_meta"] = self._word_lines((workload.I + self.N_i) * self.N_j, self.N_i * self.N_j)
@@ -286,6 +285,7 @@ class TrafficEstimate(TileVisits):
             each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
             read_meta += each_way
             t.written["c_meta"] += each_way
+            self.meta_c += 2 * each_way
             if s.joins:  # lines of positions come one by one
                 self.bursts, self.found = self.bursts + each_way, 2 * each_way + fibers
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
@@ -296,6 +296,14 @@ class TrafficEstimate(TileVisits):
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]
+
+
+def words_beside(found: TrafficEstimate) -> float:
+    """Words that each row of a tile moves beside the one that says where its nonzeros of A are, and beside its nonzeros."""
+    lines, t = found.meta_c, found.traffic
+    if not found.scheme.buffers("A"):
+        lines += t.a_meta + max(0.0, t.a_data - found._beats("A", found.selections / found.lanes))
+    return max(0.0, found.words * lines * found.N_i / (max(1, found.working) * found.workload.I) - 1)
 
 
 def _capacity(found: TrafficEstimate) -> NDArray[np.int64]:

@@ -100,9 +100,14 @@ class TileVisits:
             visits_k = np.where(self._moves_on(kept), self.a_rows_of_tiles, 0)
         return float(visits_k[:-1].sum())
 
+    @property
+    def keeps_b(self) -> bool:
+        """B's tile stays in place from one visit to the next."""
+        return self._innermost("i") or self.N_j * self.N_k == 1
+
     def _reloads(self) -> NDArray[np.int64]:
         """How often the B tiles of each k step are loaded."""
-        if self._innermost("i") or self.N_j * self.N_k == 1:
+        if self.keeps_b:
             return np.minimum(1, self.a_rows_of_tiles)
         return self.a_rows_of_tiles
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sw.folders import make as make_folder
 from sw.folders import remove_empty
+from sw.notes import detail
 
 from .errors import MissingToolError, OperandError
 
@@ -72,8 +73,10 @@ def fetch(url: str, target: Path, source: str, unpack: Unpack, share: Share | No
     the one that was downloaded; MissingToolError when the server cannot be reached or the download breaks off.
     """
     if target.exists():
+        detail(f"  {source} taken from the cache: {target}")
         check(target, source)
         return target
+    detail(f"  {source} downloaded from {url}, kept as {target}")
     folder = target.parent
     made: list[Path] = []
     try:

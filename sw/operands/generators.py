@@ -202,7 +202,8 @@ def parse(generator: Generator, argument: str, source: str) -> tuple[list[Any], 
         elif key == "values" and text in patterns.VALUES:
             values = text
         elif key == "values":
-            raise OperandError(f"{source}: values {text!r}: must be one of {', '.join(patterns.VALUES)}")
+            hint = did_you_mean(text, patterns.VALUES)
+            raise OperandError(f"{source}: values {text!r}: must be one of {', '.join(patterns.VALUES)}{hint}")
         elif key in generator.options:
             settings[key] = generator.options[key][0].read(text, source)
         else:

@@ -25,7 +25,7 @@ __all__ = ["FILES", "KINDS", "load"]
 
 FILES = (".mtx", ".mtx.gz", ".npz", ".h5", ".hdf5")
 SOURCES = ("pyamg", "suitesparse", "snap", IM2COL, *GENERATORS)
-_NAMES = f"pyamg:NAME, suitesparse:Group/Name, snap:NAME a generator ({', '.join(GENERATORS)}) or im2col:...:OPERAND"
+_NAMES = f"pyamg:NAME, suitesparse:Group/Name, snap:NAME, a generator ({', '.join(GENERATORS)}) or im2col:...:OPERAND"
 _WEIGHTS = ", ".join(f"{ending}:TENSOR" for ending in NETWORKS)
 KINDS = f"{', '.join(FILES)}, {_WEIGHTS}, {STANDARD_INPUT} (standard input), {_NAMES}"
 
@@ -77,7 +77,7 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
         return Operand(name=named, source=shown(spec), matrix=read_weight(*weight, shown(spec)))
     path = Path(spec)
     if not path.name.lower().endswith((*FILES, ".tns", ".tns.gz")):
-        hint = did_you_mean(kind, SOURCES) if separator else ""
+        hint = did_you_mean(kind, SOURCES) if separator else did_you_mean("".join(path.suffixes), FILES)
         raise OperandError(f"{spec}: not an operand: must be {KINDS}{hint}")
     require_file(path, spec, KINDS)
     return _from_file(path, shown(spec), as_stored)

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from gen.design import did_you_mean
+
 from .binsparse import FORMATS, write_binsparse
 from .errors import OperandError
 from .operand import Operand
@@ -30,7 +32,7 @@ def save(operand: Operand, path: Path, name: str, *, layout: str = "CSR", symmet
     if kind is None:
         raise OperandError(f"{name}: must end in one of {', '.join(SUFFIXES)}")
     if layout not in FORMATS:
-        raise OperandError(f"--format {layout}: must be one of {', '.join(FORMATS)}")
+        raise OperandError(f"--format {layout}: must be one of {', '.join(FORMATS)}{did_you_mean(layout, FORMATS)}")
     if symmetric and kind == ".npz":
         raise OperandError(f"{name}: a .npz file has no symmetric form: must be .mtx, .mtx.gz or .h5")
     if layout != "CSR" and kind.startswith(".mtx"):

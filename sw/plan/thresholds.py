@@ -68,7 +68,8 @@ __all__ = [
     "PSEUDO_TILES",
     "REPLAY_CLOSE",
     "RUN_OF_ROWS",
-    "SAMPLED_NONZEROS",
+    "SAMPLED_ENDS",
+    "SAMPLED_PIECES",
     "SAMPLED_ROWS",
     "SAMPLED_TILES",
     "SAMPLE_LEAST_SHARE",
@@ -237,12 +238,13 @@ TIE = 0.001
 PSEUDO_TILES = (8, 32)
 # Alternatives that a scheme of `hyte` names.
 KEPT_ALTERNATIVES = 5
-# Tiles whose rows are replayed for the prediction of a scheme that is recorded, nonzeros of A in all of them, and rows of C of
-# which the pieces are joined: as many as take about as long as the rest of a policy where rows are long. Multiples of the golden
-# ratio's fraction, modulo 1, lie evenly.
+# Tiles whose rows are replayed for the prediction of a scheme that is recorded, rows of all of them in runs of RUN_OF_ROWS, rows
+# of a tile that are replayed twice for what it takes to fill and to empty the PEs, and rows of C of which the pieces are joined.
+# Multiples of the golden ratio's fraction, modulo 1, lie evenly.
 SAMPLED_TILES = 16
-SAMPLED_NONZEROS = 10_000
-SAMPLED_ROWS = 512
+SAMPLED_ROWS = 4096
+SAMPLED_ENDS = 64
+SAMPLED_PIECES = 512
 SPREAD = 0.6180339887498949
 
 # Steps of k from which on partial rows may be joined. Two move as much either way: what the first one leaves comes back once.

@@ -13,7 +13,7 @@ from .output_rows import OutputRows, nnz_by_macs, rows_by_macs, rows_of_counts, 
 from .pattern import Index, Pattern, default_fraction, sample_coordinates
 from .segments import ScanProfile, rows_by_length, scan_profile
 
-__all__ = ["STATISTICS", "Workload"]
+__all__ = ["STATISTICS", "Workload", "effective_width"]
 
 STATISTICS = ("sketch", "sampled", "exact", "rows")
 # Symbolic products of up to this many MACs are cheap enough to need no estimate.
@@ -22,6 +22,32 @@ EXACT_MACS = 1 << 16
 SAMPLED_ROW_MACS = 1 << 16
 # The same where only the nonzeros of C are counted.
 COUNTED_ROW_MACS = 1 << 18
+
+
+def effective_width(macs: Index, nonzeros: float, most: int, times: Index | None = None) -> float:
+    """The one number W for which W (1 - exp(-m / W)), summed over rows with m ``macs``, is ``nonzeros``; from 1 to ``most``.
+
+    ``times``: how often each row counts, once if not given.
+    """
+    picked = macs > 0 if times is None else (macs > 0) & (times > 0)
+    if not picked.any():
+        return 1.0
+    order = np.argsort(macs[picked], kind="stable")
+    macs, rows = macs[picked][order], len(order)
+    places = np.linspace(0, rows - 1, min(rows, 4096)).astype(np.int64)
+    if times is not None:
+        before = np.cumsum(times[picked][order])
+        rows = int(before[-1])
+        places = np.searchsorted(before, np.linspace(0, rows - 1, min(rows, 4096)), side="right")
+    few, wanted = macs[places], nonzeros / rows
+    low, high = 1.0, float(most)
+    for _ in range(24):
+        middle = (low * high) ** 0.5
+        if np.mean(-middle * np.expm1(-few / middle)) < wanted:
+            low = middle
+        else:
+            high = middle
+    return max(1.0, (low * high) ** 0.5)
 
 
 class Workload:
@@ -183,20 +209,10 @@ class Workload:
     def width(self) -> float:
         """Number of columns in which random products of a row would collide as often as its products do.
 
-        The one number W for which W (1 - exp(-m / W)), summed over rows with m MACs, is nnz(C); at most J.
+        See :func:`effective_width`; together they are nnz(C).
         """
         if self._width is None:
-            macs = np.sort(self.row_macs[self.row_macs > 0])
-            few = macs[np.linspace(0, len(macs) - 1, min(len(macs), 4096)).astype(np.int64)] if len(macs) else macs
-            wanted = self.nnz_c / max(1, len(macs))
-            low, high = 1.0, float(self.J)
-            for _ in range(24 if len(few) else 0):
-                middle = (low * high) ** 0.5
-                if np.mean(-middle * np.expm1(-few / middle)) < wanted:
-                    low = middle
-                else:
-                    high = middle
-            self._width = max(1.0, (low * high) ** 0.5) if len(few) else 1.0
+            self._width = effective_width(self.row_macs, self.nnz_c, self.J)
         return self._width
 
     @property

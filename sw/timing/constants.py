@@ -24,6 +24,7 @@ __all__ = [
     "FIRST_CYCLES",
     "FLOATING_LEVEL_CYCLES",
     "FLYING_CYCLES",
+    "IDLE_ROW_CYCLES",
     "INTEGER_LEVEL_CYCLES",
     "KEPT_CYCLES",
     "LEAF_ANSWER_CYCLES",
@@ -151,6 +152,8 @@ INTEGER_LEVEL_CYCLES = 3
 TAKES_CYCLES = 5
 # From a job's last merged nonzero to the next job in its place.
 PASSING_CYCLES = 12.0
+# Cycles of the dispatcher for a row without a nonzero in a tile, as it is built.
+IDLE_ROW_CYCLES = 2
 # Cycles for each row and j tile in which its two pointers are read.
 POINTER_CYCLES = 2.5
 # Cycles for each line of positions in which the parts of rows of one k step are found, as its block is built.

@@ -1,5 +1,6 @@
 """What puts generated hardware into somebody's design: names of one's own, an instance, IP-XACT, constraints, a driver in C."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -10,8 +11,10 @@ from gen.blocks import BLOCKS, block_kind, settings
 from gen.design import load_design
 from gen.folder import write_folder
 from gen.lint import lint
+from gen.place import measure
 from gen.ports import Port
 from gen.products import block_products, products
+from gen.smoke import BENCH
 from gen.verilator import environment, verilator
 from rtl.regs.map import REGISTERS
 from sw.cli.app import main
@@ -36,7 +39,8 @@ def block_texts(name: str, called: str | None = None) -> tuple[str, dict[str, st
 
 
 def modules(texts: dict[str, str]) -> set[str]:
-    return {found for text in texts.values() for found in re.findall(r"(?m)^module (\w+)", text)}
+    """Of the hardware: a bench is nobody's part."""
+    return {found for path, text in texts.items() if path != BENCH for found in re.findall(r"(?m)^module (\w+)", text)}
 
 
 def test_two_named_blocks_share_no_module(tmp_path):
@@ -143,12 +147,45 @@ def test_area_is_in_the_readme_of_a_named_block():
     kind = block_kind("tailors")
     values = settings(kind, ["entries=8", "width=4"], TINY)
     _, texts = block_products(kind, values, "generic", name="mine", design=TINY)
+    readme = " ".join(texts["README.md"].split())
     found = re.search(
-        r"target generic: ([\d,]+) cells \(.*longest path within a module is (\d+) cells, in `mine_\w+`",
-        texts["README.md"],
+        r"target generic: ([\d,]+) cells \(.*longest path within a module is (\d+) cells, in `mine_\w+`", readme
     )
-    assert found and int(found[1].replace(",", "")) > 100 and int(found[2]) > 1
+    figures = json.loads(texts["area.json"])
+    assert figures["modules"][0]["name"] == "mine" and figures["placed"] is None
+    assert "Place and route is for the target ecp5 alone." in readme
+    assert found and figures["modules"][0]["cells"] == int(found[1].replace(",", ""))
+    assert int(found[1].replace(",", "")) > 100 and int(found[2]) > 1
     assert re.search(r"(?m)^\| [\d,]+ \|", texts["docs/blocks/mine.md"]) and found[1] in texts["docs/blocks/mine.md"]
+
+
+@needs_tool("nextpnr")
+def test_a_clock_is_what_place_and_route_reached():
+    kind = block_kind("tailors")
+    values = settings(kind, ["entries=8", "width=4"], TINY)
+    _, texts = block_products(kind, values, "ecp5", name="mine", design=TINY)
+    placed = json.loads(texts["area.json"])["placed"]
+    # More than a register and a LUT on each side of a wire cannot be, and less than a path of 20 LUTs would be odd.
+    assert 50 < placed["mhz"] < 500 and placed["path"] and placed["reason"] is None
+    assert placed["cells"]["LUT4"] > 50 and placed["cells"]["FF"] > 50
+    assert f"Clock: {placed['mhz']} MHz, reached by place and route for {placed['device']}" in " ".join(
+        texts["README.md"].split()
+    )
+
+
+def test_why_there_is_no_clock_is_said(monkeypatch):
+    """A module that is too large is not tried, and one is not placed without the tool."""
+    for cells in ({"LUT4": 90_000}, {"LUT4": 1, "CCU2C": 50_000}):
+        entry = measure("any", {}, cells)
+        assert entry["mhz"] is None and re.fullmatch(r"it does not fit: .* of 83,640 LUTs", entry["reason"]), entry
+    monkeypatch.setattr("gen.place.NEXTPNR", "no-such-tool")
+    entry = measure("any", {}, {"LUT4": 1})
+    assert entry["reason"] == "no-such-tool is missing: pip install 'fiberloom[pnr]'"
+    kind = block_kind("int_add")
+    _, texts = block_products(kind, settings(kind, [], TINY), "ecp5", design=TINY)
+    readme = " ".join(texts["README.md"].split())
+    assert "reached no clock: no-such-tool is missing: pip install 'fiberloom[pnr]'." in readme
+    assert json.loads(texts["area.json"])["placed"]["mhz"] is None
 
 
 def test_ports_of_one_bit_have_no_range():

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.sw.cost.machines import EDGE, LARGE, SERVER, SMALLEST, TINY
 from tests.sw.formats.tensors import small_tensors
 from tests.sw.stats.matrices import MATRICES
 from tests.test_documents import ROOT, fences
+from tests.tools import needs_tool
 
 MACHINES = {"tiny": TINY, "edge": EDGE, "server": SERVER, "large": LARGE, "smallest": SMALLEST}
 SHOWN = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if code.startswith("# mine.py"))
@@ -115,8 +117,8 @@ FUNCTION = "def f(A, B, design, *, seed=0):\n    return {1}\nPOLICIES = {{'{0}':
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "--plugin mine.py: must have a dictionary POLICIES, STORAGE_FORMATS, DENSITIES or FORMATS"),
-        ("POLICIES = [1]", "--plugin mine.py: must have a dictionary POLICIES, STORAGE_FORMATS, DENSITIES or FORMATS"),
+        ("", "--plugin mine.py: must have a dictionary POLICIES, STORAGE_FORMATS, BLOCKS, DENSITIES or FORMATS"),
+        ("POLICIES = [1]", "--plugin mine.py: must have a dictionary POLICIES, STORAGE_FORMATS, BLOCKS, DENSITIES or FORMATS"),
         ("import numpy\nPOLICIES = {'x': undefined}", "--plugin mine.py:2: cannot be loaded (NameError: name 'undefined' is not "
          "defined)"),
         ("POLICIES = {\n'x': (\n", "--plugin mine.py:2: cannot be loaded (SyntaxError: '(' was never closed)"),
@@ -184,3 +186,41 @@ def test_an_analysis_takes_its_densities_by_the_same_option(tmp_path, monkeypatc
     for option in ("--plugin", "--load"):
         assert main(["analyze", "none.yaml", option, "mine.py"]) == 2
         assert capsys.readouterr().err.endswith("DENSITIES['mine']: must be a function of an entry and extents\n")
+
+
+BLOCK = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if code.startswith("# accumulator.py"))
+
+
+@needs_tool("icarus")
+def test_the_block_that_is_shown_is_generated_from_its_file(tmp_path, monkeypatch, capsys):
+    """As the manual types it: Verilog without warnings, and a bench that passes."""
+    monkeypatch.chdir(tmp_path)
+    Path("accumulator.py").write_text(BLOCK)
+    (line,) = [
+        line for code in fences(ROOT / "docs" / "extending.md", "sh") for line in code.splitlines() if "accum" in line
+    ]
+    assert main([*line.split()[1:], "--lint"]) == 0
+    assert "checked     PASS: accumulator, 512 cycles" in capsys.readouterr().out
+    assert "module accumulator (" in Path("out/accumulator/rtl/accumulator.sv").read_text()
+    assert main(["generate", "--plugin", "accumulator.py", "--list-blocks", "--config", "tiny"]) == 0
+    assert "accumulator: Adds up what comes in, modulo 2**width\n    width = " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "change", "message"),
+    [
+        ([], ("", ""), "--block accumulator: needs --param width=VALUE"),
+        (["--param", "width=65"], ("", ""), "--block accumulator: Width must be from 1 to 64, not 65"),
+        (["--param", "wide=6"], ("", ""), "--param wide=6: accumulator has no parameter 'wide': it has width"),
+        ([], ('{"accumulator"', '{"tailors"'),
+         "BLOCKS['tailors']: must be another name: Fiberloom has a block of that one"),
+        ([], (": Accumulator}", ": dict}"), "BLOCKS['accumulator']: must be a class that derives from rtl.lib.block.Block"),
+        ([], ("width: int)", "width: float)"), "BLOCKS['accumulator']: width: must be of the type int or bool"),
+    ],
+)  # fmt: skip
+def test_mistakes_with_a_block_of_ones_own_are_one_line(tmp_path, monkeypatch, capsys, words, change, message):
+    monkeypatch.chdir(tmp_path)
+    file = f"own_{abs(hash((message, *change)))}.py"
+    Path(file).write_text(BLOCK.replace(*change) if change[0] else BLOCK)
+    assert main(["generate", "--plugin", file, "--block", "accumulator", *words]) == 2
+    assert capsys.readouterr().err == f"fiberloom: {message}\n" and not Path("out").exists()

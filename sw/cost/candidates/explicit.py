@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from sw.cost.predict import predict_rows
 from sw.cost.protocol import Machine
+from sw.cost.shaped import predict_shaped
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
 from sw.scheme.terms import BUFFERING, LOAD_TILE, STREAMING
@@ -34,7 +34,7 @@ def scheme_of_tiles(
     tiles: list[list[int]],
     load: str = LOAD_TILE,
 ) -> Scheme:
-    """A scheme of these tiles, A and C streaming, B kept; its prediction is that for even tiles of the mean sides."""
+    """A scheme of these tiles, A and C streaming, B kept; with its prediction where tiles are loaded whole."""
     sides = [max(t[r + 1] - t[r] for t in tiles) for r in (0, 2, 4)]
     scheme = Scheme(
         policy=policy,
@@ -48,14 +48,6 @@ def scheme_of_tiles(
         tiles=tiles,
         load=load,
     )
-    steps = {(t[2], t[3], t[4], t[5]) for t in tiles}
-    across = max(1, len({t[2] for t in tiles}))
-    even = replace(
-        scheme,
-        T_i=workload.I,
-        T_j=-(-workload.J // across),
-        T_k=-(-workload.K * across // len(steps)),
-        tiles=[],
-        load="tile",
-    )
-    return replace(scheme, predicted=predict_rows(workload, design, even).as_dict())
+    if load == LOAD_TILE:
+        return replace(scheme, predicted=predict_shaped(workload, design, scheme).as_dict())
+    return scheme

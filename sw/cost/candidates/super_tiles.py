@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.cost.protocol import Machine
+from sw.cost.shaped import predict_used
 from sw.jit import njit
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import partition_of
 from sw.scheme.terms import LOAD_USED
 from sw.stats.workload import Workload
-from sw.timing.constants import ROUND_TRIPS, VISIT_CYCLES
 
 from .explicit import scheme_of_tiles
 
@@ -33,17 +33,11 @@ def super_tiles(
     ends, taken, asked = _merge(workload.a.pointers, workload.a.coordinates, workload.b.row_lengths, pseudo, capacity)
     tiles = [[int(i), int(end), 0, workload.J, 0, workload.K] for i, end in zip([0, *ends[:-1]], ends, strict=True)]
     scheme = scheme_of_tiles(policy, workload, design, parts, tiles, LOAD_USED)
-    return replace(scheme, predicted=_predicted(workload, design, len(ends), int(taken), int(asked)))
-
-
-def _predicted(workload: Workload, design: Machine, tiles: int, nonzeros: int, rows: int) -> dict[str, int]:
-    """A and C once, and what the super-tiles load: so many nonzeros in so many rows, each with its pointers."""
-    load = nonzeros / design.lanes + 1.5 * rows
+    # A and C once, and what the super-tiles load: nonzeros, and of each row its pointers.
+    load = int(taken) / design.lanes + 1.5 * int(asked)
     rest = (workload.a.nnz + workload.output.nnz + workload.I + 1) / design.lanes
-    per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
-    computing = max(rest / per_cycle, workload.effmac / design.pe.count, float(workload.a.nnz))
-    cycles = load / per_cycle + computing + tiles * (VISIT_CYCLES + ROUND_TRIPS * latency)
-    return {"cycles": max(1, round(cycles)), "dram_bytes": round((load + rest) * design.line_bytes)}
+    moved = round((load + rest) * design.line_bytes)
+    return replace(scheme, predicted={"cycles": predict_used(workload, design, scheme), "dram_bytes": moved})
 
 
 @njit(cache=True)

@@ -9,6 +9,7 @@ import hashlib
 import os
 import platform
 import secrets
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from gen import verilator as installed
 from gen.packages import versions_of
 from gen.yosys import ToolError, YosysError, quoted, run_jobs
 from sw.cache import keep, platform_folder
+from sw.notes import detail
 
 from . import parts
 from .probes import PROBES_FILE, probes
@@ -125,6 +127,7 @@ def build(
     def make(root: Path) -> Path:
         folder = root / key
         if (folder / LIBRARY).exists():
+            detail(f"compiled simulation taken from the cache: {folder / LIBRARY}")
             return folder / LIBRARY
         scratch = folder.with_name(f"{key}.{os.getpid()}.{secrets.token_hex(3)}")
         scratch.mkdir(parents=True)
@@ -149,6 +152,7 @@ def build(
                     raise
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+        detail(f"compiled simulation built and kept: {folder / LIBRARY}")
         return folder / LIBRARY
 
     return keep("compiled simulations", cache_folder(), make)
@@ -282,6 +286,7 @@ def _level(path: Path, optimize: str) -> str:
 
 def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
     variables = installed.environment(command[0]) if Path(command[0]).name == "verilator" else None
+    detail(f"in {folder}: {shlex.join(command)}")
     done = subprocess.run(
         command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False, env=variables
     )

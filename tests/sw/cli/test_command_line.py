@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -130,6 +131,42 @@ def test_json_equals_the_file(tmp_path, matrix):
 def test_quiet_says_nothing(tmp_path, matrix):
     done = fiberloom(tmp_path, "run", matrix, *FP32, "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_verbose_says_what_is_done_on_standard_error_alone(tmp_path, matrix):
+    """Before the command's name and behind it: what is read, each phase with its seconds, and what is written."""
+    done = fiberloom(tmp_path, "-v", "run", matrix, *FP32, "--json", "--out", "x")
+    assert done.returncode == 0 and json.loads(done.stdout)["correct"] is True
+    behind = fiberloom(tmp_path, "run", matrix, *FP32, "--json", "--out", "x", "--verbose")
+
+    def without_seconds(text: str) -> list[str]:
+        lines = [re.sub(r"[\d.]+ s\b", "# s", line) for line in text.splitlines() if "loop" not in line]
+        return [line for line in lines if "result.json" not in line and "report.html" not in line]
+
+    assert without_seconds(done.stderr) == without_seconds(behind.stderr)
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("fiberloom: ") for line in lines)
+    assert f"fiberloom:   A: {matrix}, 40 x 40, 160 nonzeros" in lines, done.stderr
+    assert any(re.fullmatch(r"fiberloom: Choosing tiles took \d+\.\d\d s.*", line) for line in lines)
+    size = (tmp_path / "x/C.npz").stat().st_size
+    assert f"fiberloom: written x/C.npz, {size:,} bytes" in lines
+
+
+def test_verbose_and_quiet_exclude_each_other(refused, capsys):
+    for words in (["run", "x.mtx", "-v", "-q"], ["-v", "run", "x.mtx", "--quiet"], ["doctor", "--quiet", "--verbose"]):
+        assert refused(*words) == "--verbose: not with --quiet"
+    # What one command line asked for is no matter of the next one in this process.
+    assert main(["data", "list", "zzz", "--quiet"]) == main(["data", "list", "zzz", "-v"])
+
+
+def test_verbose_tells_where_an_error_of_a_plugin_comes_from(tmp_path, matrix):
+    (tmp_path / "mine.py").write_text("def bad(a, b, design, seed):\n    return 1 // 0\n\nPOLICIES = {'bad': bad}\n")
+    words = ["schedule", matrix, "--config", "tiny", "--value", "fp32", "--plugin", "mine.py", "--tiling", "bad"]
+    short, full = fiberloom(tmp_path, *words), fiberloom(tmp_path, *words, "-v")
+    assert short.returncode == full.returncode == 2
+    assert short.stderr.count("\n") == 1 and "ZeroDivisionError" in short.stderr
+    assert "Traceback (most recent call last)" in full.stderr
+    assert full.stderr.splitlines()[-1] == short.stderr.strip()
 
 
 def test_progress_only_on_a_terminal(tmp_path, matrix):

@@ -113,12 +113,12 @@ SHAPE = ("--shape", "4x5x6")
 WRONG = [
     ((), "A: is missing: must be an operand, or --shape with --density-a"),
     (("F.npz",), "A is 40 x 60 and B is 40 x 60: columns of A must equal rows of B (for A x A^T give --transpose-b)"),
-    (("F.npz", "--kernel", "gemm"), "--kernel gemm: must be one of spgemm, spmm, spttm, mttkrp"),
+    (("F.npz", "--kernel", "gemm"), "--kernel gemm: must be one of spgemm, spmm, spttm, mttkrp (did you mean spgemm?)"),
     (
         ("F.npz", "--machine", "gpu"),
         "--machine gpu: must be one of flexible, tpu, eie, sigma, extensor, nvdla, sw",
     ),
-    (("F.npz", "--value", "int4"), "--value int4: must be one of int8, int16, int32, bf16, fp32"),
+    (("F.npz", "--value", "int4"), "--value int4: must be one of int8, int16, int32, bf16, fp32 (did you mean int8?)"),
     (("F.npz", "--mcf-a", "csf"), "--mcf-a csf: must be one of dense, rlc, zvc, coo, csr, csc"),
     (("T.tns", "--kernel", "spttm", "--mcf-a", "csr"), "--mcf-a csr: must be one of dense, rlc, zvc, coo, csf"),
     (("T.tns", "--kernel", "spttm", "--mcf-o", "csr"), "--mcf-o csr: must be one of dense, rlc, zvc, coo, csf"),

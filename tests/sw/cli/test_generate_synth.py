@@ -46,7 +46,10 @@ def test_generate_writes_a_block_alone(tmp_path, capsys):
     on_disk = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert on_disk == {str(Path(entry["path"]).relative_to(tmp_path)) for entry in document["files"]}
     assert {"files.f", "manifest.json", "tailors.core", f"rtl/{top}.sv", f"docs/blocks/{top}.md"} <= on_disk
-    assert not [name for name in on_disk if name.startswith(("sw", "tb"))]
+    assert not [name for name in on_disk if name.startswith("sw")]
+    assert {name for name in on_disk if name.startswith("tb/")} == {
+        "tb/Makefile", "tb/netlist.v", "tb/smoke_expected.hex", "tb/smoke_stimulus.hex", "tb/smoke_tb.sv"
+    }  # fmt: skip
     assert json.loads((tmp_path / "manifest.json").read_text())["top"] == top
     core = (tmp_path / "tailors.core").read_text()
     assert re.findall(r"(?m)^      - (rtl/.*)$", core) == (tmp_path / "files.f").read_text().split()

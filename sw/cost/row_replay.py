@@ -1,0 +1,189 @@
+"""The rows of a tile, replayed as jobs from what each of them has to do: runs of them, where they are many."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.golden.partition import Partition
+from sw.plan.records import tensor_formats
+from sw.plan.thresholds import RUN_OF_ROWS, SAMPLED_ENDS, SAMPLED_ROWS
+from sw.scheme.scheme import Scheme
+from sw.stats.pattern import Index, Pattern
+from sw.stats.workload import Workload, effective_width
+from sw.timing.constants import IDLE_ROW_CYCLES, MERGE_CYCLES
+from sw.timing.pace import pace_of
+
+from .protocol import Machine
+from .replay import NO_PARTIALS, RowWork, one_tile, replay
+from .row_segments import lengths_between, products_of_steps, rows_of_tile
+from .sampling import runs_of
+
+__all__ = ["Box", "TileRows", "fitting_rows"]
+
+Floats = NDArray[np.float64]
+Range = tuple[int, int]
+
+
+class Box(NamedTuple):
+    """A tile: where it begins and ends along each rank."""
+
+    i: Range
+    j: Range
+    k: Range
+
+
+class TileRows:
+    """The rows of a scheme's tiles.
+
+    Products meet by chance in the workload's effective width, which the pieces of a row of C share. What a k step leaves of a row
+    is what its products up to there make, or those of the step alone where parts are joined, in the width that makes as many of
+    them as the statistics say.
+
+    Parameters
+    ----------
+    pieces: of rows of C, of all tiles along j. tiles: that are asked for, among which the sample is divided.
+    carries: what k steps leave of rows goes through memory.
+    """
+
+    def __init__(
+        self, workload: Workload, design: Machine, scheme: Scheme, *, pieces: float, tiles: int, carries: bool
+    ) -> None:
+        self.scheme, self.design, self.workload = scheme, design, workload
+        formats = tensor_formats(design, workload.K, workload.J)
+        line = design.line_bytes
+        self.pace = pace_of(design, scheme.region_lines(line), formats, scheme.scratch_lines(line))
+        # Nonzeros of A on chip come from there.
+        self._of_a = self.pace._replace(pitch_a=0) if scheme.buffers("A") else self.pace
+        self._partition = scheme.partition("B", design)
+        self._most = SAMPLED_ROWS // max(1, tiles)
+        self._carries = carries
+        self._of_j: dict[Range, Index] = {}
+        share = workload.I / max(workload.I, pieces)
+        self._width = max(1.0, workload.width * share)
+        self._part_width = max(1.0, _part_width(workload, scheme) * share) if scheme.T_k < workload.K else self._width
+
+    def lengths(self, j: Range) -> Index:
+        """Nonzeros of each row of B in a tile along j."""
+        b = self.workload.b
+        if j == (0, self.workload.J):
+            return b.row_lengths
+        if j not in self._of_j:
+            self._of_j[j] = lengths_between(b.pointers, b.coordinates, *j)
+        return self._of_j[j]
+
+    def cycles(self, box: Box, load_time: float, words: float = 0.0) -> float:
+        """Cycles of one tile's rows, from runs of them where it has many nonzeros.
+
+        ``load_time``: cycles of memory in which B's tile comes. ``words``: that each row moves beside the one that says where its
+        nonzeros of A are.
+        """
+        workload, joins = self.workload, self.scheme.joins
+        (first, end), lengths = box.i, self.lengths(box.j)
+        pointers = workload.a.pointers[first : end + 1]
+        seen = rows_of_tile(pointers, workload.a.coordinates, lengths, box.k, self.scheme.T_k)
+        back = self._carries and (box.k[1] == workload.K or not joins)
+        sizes = seen.end - seen.begin
+        active = np.flatnonzero((sizes > 0) | (back & (seen.before > 0)))
+        # Of the others the dispatcher sees that they are empty.
+        idle = float(IDLE_ROW_CYCLES * (end - first - len(active)))
+        if not len(active):
+            return max(idle, load_time)
+        merged, before = seen.inside[active], seen.before[active]
+        weights = np.maximum((merged + before * back) * MERGE_CYCLES / self.design.pe.count, sizes[active] + 2.0)
+        drawn, share = _drawn_rows(weights, self._most)
+        picked, merged, before = active[drawn], merged[drawn], before[drawn]
+        a = _segments(workload.a, seen.begin[picked], seen.end[picked], box.k)
+        leaves = _by_row(a, lengths[a.coordinates + box.k[0]] > 0)
+        parts = seen.parts[picked] if joins else np.minimum(1, before)
+        last, columns = box.k[1] == workload.K, box.j[1] - box.j[0]
+        of_rows = self._work(columns, a, leaves, merged, before, parts if back else None, last=last)
+        b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
+        fitting = fitting_rows(self._partition, b)
+        kept = one_tile(len(b) - 1, fitting) if load_time else one_tile(0, 0)
+        settings: dict[str, Any] = {
+            "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
+            "scanned": box.k != (0, workload.K), "idle": share * idle,
+            "more": share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
+        }  # fmt: skip
+        found = replay(
+            of_rows, np.array([0, a.rows]), b, kept, self._of_a, load_time=share * load_time, **settings
+        ).cycles  # fmt: skip
+        if share == 1:
+            return found
+        # What it takes to fill the PEs and to empty them counts once: some rows that come twice tell how much that is.
+        some = np.arange(min(a.rows, SAMPLED_ENDS))
+        settings |= {"idle": 0.0, "more": 0.0}
+        once, twice = (
+            replay(
+                of_rows.of(np.tile(some, n)), np.array([0, n * len(some)]), b, one_tile(0, 0), self._of_a, **settings
+            ).cycles
+            for n in (1, 2)
+        )
+        ends = min(found, max(0.0, 2 * once - twice))
+        return (found - ends) / share + ends
+
+    def _work(
+        self, columns: int, a: Pattern, leaves: Index, inside: Index, before: Index, parts: Index | None, *, last: bool
+    ) -> RowWork:
+        """What rows have to do with so many products ``inside`` a tile; results of those ``before`` it come back in ``parts``."""
+        radix, joins, width = self.design.pe.merge_radix, self.scheme.joins, min(self._width, float(columns))
+        of_parts = min(self._part_width, float(columns))
+        partials = of_each = NO_PARTIALS
+        nonzeros, merged = _results(inside + (0 if joins else before), width if last else of_parts), inside
+        if parts is not None:
+            back = _results(before / np.maximum(1, parts), of_parts) * parts
+            partials = np.maximum(np.rint(back).astype(np.int64), before > 0)
+            of_each = np.where(before > 0, parts, 0).astype(np.int64)
+            nonzeros = _results(inside + before, width) if last else np.maximum(nonzeros, partials)
+            merged, leaves = inside + partials, leaves + of_each
+        groups = np.maximum(1, -(-leaves // radix))
+        of_groups = np.where(groups > 1, _results(merged / groups, width) * groups, 0.0)
+        return RowWork(a, merged, np.minimum(nonzeros, merged), of_groups, partials, of_each)
+
+
+def _results(products: NDArray[Any], width: float) -> Floats:
+    """Nonzeros that so many products of a row make that meet by chance in this width."""
+    found: Floats = -width * np.expm1(-products / width)
+    return found
+
+
+def _part_width(workload: Workload, scheme: Scheme) -> float:
+    """The width in which the products of a row in one k step, or up to it, collide as often as the statistics say."""
+    a, counts, T_k = workload.a, workload.output, scheme.T_k
+    products, times = products_of_steps(
+        a.pointers, a.coordinates, workload.b.row_lengths, T_k, -(-workload.K // T_k), not scheme.joins
+    )
+    left = counts.nnz_tk(T_k) if scheme.joins else counts.carried(T_k)
+    return effective_width(products, left, workload.J, times) if left else workload.width
+
+
+def _drawn_rows(weights: Floats, most: int) -> tuple[Index, float]:
+    """Runs of neighbours at regular distances, about ``most`` rows together where there are more; their share of the weights."""
+    if len(weights) <= most:
+        return np.arange(len(weights)), 1.0
+    picked = runs_of(len(weights), most, RUN_OF_ROWS)
+    return picked, float(weights[picked].sum() / weights.sum())
+
+
+def _segments(a: Pattern, begin: Index, end: Index, step: tuple[int, int]) -> Pattern:
+    """Segments of A's rows as a matrix of the columns of a k step."""
+    lengths = end - begin
+    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    positions = np.arange(pointers[-1]) + np.repeat(begin - pointers[:-1], lengths)
+    return Pattern(len(begin), step[1] - step[0], pointers, a.coordinates[positions] - step[0])
+
+
+def _by_row(matrix: Pattern, of_each: NDArray[Any]) -> Index:
+    """Sums of each row's nonzeros."""
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_each, dtype=np.int64)])
+    return np.diff(sums[matrix.pointers])
+
+
+def fitting_rows(partition: Partition, pointers: Index) -> int:
+    """How many rows of a tile of B, which begin at these ``pointers``, are on chip: those behind them are bumped."""
+    rows = len(pointers) - 1
+    capacity = partition.capacity(rows)
+    if pointers[-1] <= capacity.limit:
+        return rows
+    return int(np.searchsorted(pointers[1:], capacity.regular, side="right"))
