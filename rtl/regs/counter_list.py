@@ -60,7 +60,7 @@ COUNTERS: tuple[Counter, ...] = (
     Counter(
         "BUFFER_PEAK_C",
         "lines",
-        "Most SRAM lines in use at once in the C partition, those of scratch fibers left out.",
+        "Most SRAM lines in use at once in the C partition, without scratch fibers.",
         peak=True,
     ),
     Counter("PHASE_LOAD_A", "cycles", "Cycles in which an A tile is loaded."),

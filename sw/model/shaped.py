@@ -127,6 +127,7 @@ class _UsedRun(Run):
                 usable,
                 self.pace.slot_factors,
                 0,
+                self.pace.kept_lines,
             )
             nonzeros = int(of_rows.sum())
             self.beats["write_c_data"] += self.reads.result_beats(position, nonzeros)

@@ -332,11 +332,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "STALL_WRITE": ("cycles", False, "Cycles in which a word of C waits for the C accessor."),
     "BUFFER_PEAK_A": ("lines", True, "Most SRAM lines in use at once in the A partition."),
     "BUFFER_PEAK_B": ("lines", True, "Most SRAM lines in use at once in the B partition."),
-    "BUFFER_PEAK_C": (
-        "lines",
-        True,
-        "Most SRAM lines in use at once in the C partition, those of scratch fibers left out.",
-    ),
+    "BUFFER_PEAK_C": ("lines", True, "Most SRAM lines in use at once in the C partition, without scratch fibers."),
     "PHASE_LOAD_A": ("cycles", False, "Cycles in which an A tile is loaded."),
     "LOADS_A": ("tiles", False, "A tiles put into their partition."),
     "OVERBOOKED_A": ("tiles", False, "A tiles with more data than their partition holds."),
