@@ -219,7 +219,7 @@ ENTRIES = {
         icarus=r"kind=zvc/backpressure=random|faults",
     ),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR), icarus=r"random/lines=18|list.*none|reset"),
-    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=2, **ACCESSOR)),
+    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=4, **ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
     "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
     "counter_bank": Entry("bench_counter_bank", counters),

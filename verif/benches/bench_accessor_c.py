@@ -349,7 +349,8 @@ async def regions_that_are_too_small(dut: Any, kind: str) -> None:
     bench = AccessorCBench(dut)
     await bench.start()
     name = {"rows": "elements", "partials": "partial", "scratch": "scratch"}[kind]
-    rooms: dict[str, Any] = {f"{name}_bytes": 64 * (2 if kind == "scratch" else 1)}
+    parts = int(bench.block.parameters["scratch_slots"]) if kind == "scratch" else 1  # of the region, alike
+    rooms: dict[str, Any] = {f"{name}_bytes": 64 * parts}
     await bench.configure(**rooms)
     await bench.begin_tile(begin_i=0, size_i=3, last_k=int(kind != "partials"), whole_j=1, k_step=1)
     ticket = {"scratch": int(kind == "scratch"), "first": 1}
@@ -363,7 +364,7 @@ async def regions_that_are_too_small(dut: Any, kind: str) -> None:
     bench.send("collected", {"line": line, "count": bench.lanes, "last": 1})
     await bench.cycles(60)
     assert int(dut.overflow.value) == 1 << OVERFLOWS.index(kind)
-    assert int(dut.needed.value) >= 8 * (7 + bench.lanes) * (2 if kind == "scratch" else 1)
+    assert int(dut.needed.value) >= 8 * (7 + bench.lanes) * parts
     regions = ("elements",) if kind == "rows" else ("scratch",) if kind == "scratch" else ("partial0", "partial1")
     for region in regions:
         bench.untouched(REGIONS[region] + 64)

@@ -211,8 +211,8 @@ def run(
         wanted = [leaf for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
         assert [found for leaf in got if (found := leaf_of(leaf))] == wanted
         assert wanted or len(got) == 1
-        rows = {place_of(leaf, scratch_slots).row for leaf in got if leaf.scratch}
-        assert not rows or rows == {slot_of(network, number)}
+        slots = {place_of(leaf, scratch_slots).row for leaf in got if leaf.scratch}
+        assert not slots or slots == {slot_of(network, number)}
     full = [leaf for leaves, *_ in expected for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
     assert counted == {"row": len(rows), "job": len(expected), "leaf": len(full)}
     return network
