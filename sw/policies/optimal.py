@@ -161,7 +161,7 @@ class _Known:
 
     @staticmethod
     def _name(scheme: Scheme) -> str:
-        kept = ["order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode"]
+        kept = ["order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode", "scratch_bytes", "partial_rows"]
         if scheme.load != LOAD_TILE:
             kept.append("load")  # lists follow from T_i
         return json.dumps({name: getattr(scheme, name) for name in kept}, sort_keys=True)

@@ -133,7 +133,7 @@ def test_pyamg():
         ("nowhere.mtx", "nowhere.mtx: no such file"),
         (
             "matrix.txt",
-            f"matrix.txt: not an operand: must be {KINDS}",
+            f"matrix.txt: not an operand: must be {KINDS} (did you mean .mtx?)",
         ),
         (
             "",
