@@ -151,10 +151,10 @@ class MemoryFetch(Block):
                 "kept": 1,
             }
         )
-        turn_shape = data.StructLayout({"pe": range(max(2, self.pes)), "request": shape})
+        grant_shape = data.StructLayout({"pe": range(max(2, self.pes)), "request": shape})
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
         # What is worked out of a request begins at a register: its place is an adder away from the PE's own.
-        m.submodules.turns = turns = StreamQueue(shape=turn_shape, depth=2)
+        m.submodules.grants = grants = StreamQueue(shape=grant_shape, depth=2)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.kept = kept = KeptLines(
@@ -163,15 +163,15 @@ class MemoryFetch(Block):
             most=memory_burst(long_leaf_lines(self.leaf_lines)),
         )
         connect(m, kept.sram_request, flipped(self.sram_request))
-        m.d.comb += [turns.i.valid.eq(arbiter.grant.any()), arbiter.advance.eq(turns.i.ready)]
+        m.d.comb += [grants.i.valid.eq(arbiter.grant.any()), arbiter.advance.eq(grants.i.ready)]
         for n in range(self.pes):
             m.d.comb += [
                 arbiter.requests[n].eq(self.requests[n].valid),
-                self.requests[n].ready.eq(arbiter.grant[n] & turns.i.ready),
+                self.requests[n].ready.eq(arbiter.grant[n] & grants.i.ready),
             ]
             with m.If(arbiter.grant[n]):
-                m.d.comb += [turns.i.payload.request.eq(self.requests[n].payload), turns.i.payload.pe.eq(n)]
-        chosen, pe = turns.o.payload.request, turns.o.payload.pe
+                m.d.comb += [grants.i.payload.request.eq(self.requests[n].payload), grants.i.payload.pe.eq(n)]
+        chosen, pe = grants.o.payload.request, grants.o.payload.pe
         go = Signal()
         # A request that is served in two parts waits for the second one.
         second = Signal()
@@ -195,18 +195,18 @@ class MemoryFetch(Block):
         position = Mux(chosen.scratch, Array(bases)[place.row] + offset, chosen.position)
         m.d.comb += [
             go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
-            turns.o.ready.eq(go & ~splits),
-            owners.i.valid.eq(turns.o.valid & asked.i.ready & kept.requests.ready),
+            grants.o.ready.eq(go & ~splits),
+            owners.i.valid.eq(grants.o.valid & asked.i.ready & kept.requests.ready),
             owners.i.payload.pe.eq(pe),
             owners.i.payload.lines.eq(lines),
             *passed(chosen, owners.i.payload, "leaf unit scratch"),
             owners.i.payload.kept.eq(inside),
-            asked.i.valid.eq(turns.o.valid & owners.i.ready & kept.requests.ready & ~inside),
+            asked.i.valid.eq(grants.o.valid & owners.i.ready & kept.requests.ready & ~inside),
             asked.i.payload.address.eq(byte_count(position)),
             asked.i.payload.beats.eq(lines),
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
-            kept.requests.valid.eq(turns.o.valid & owners.i.ready & asked.i.ready & inside),
+            kept.requests.valid.eq(grants.o.valid & owners.i.ready & asked.i.ready & inside),
             kept.requests.payload.line.eq(self.places.begins[place.row] + first),
             kept.requests.payload.count.eq(lines),
             *passed(self.places, kept, "base lines"),
@@ -215,7 +215,7 @@ class MemoryFetch(Block):
             self.read_request.payload.eq(asked.o.payload),
             asked.o.ready.eq(self.read_request.ready),
         ]
-        with m.If(turns.o.valid & go):
+        with m.If(grants.o.valid & go):
             m.d.sync += second.eq(splits)
         if self.carries > 1:
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
@@ -231,7 +231,7 @@ class MemoryFetch(Block):
             self.event_bumped.eq(came & ~owner.unit),
             self.event_unit.eq(came & owner.unit & ~owner.kept),
             self.event_scratch.eq(came & owner.scratch & ~owner.kept),
-            self.idle.eq((owners.level == 0) & ~turns.o.valid),
+            self.idle.eq((owners.level == 0) & ~grants.o.valid),
         ]
         with m.If(came):
             m.d.sync += given.eq(given + 1)
