@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.engine_result import EngineResult
 
-__all__ = ["START_AND_END_CYCLES", "TRUTHS", "check_counters", "check_sums"]
+__all__ = ["START_AND_END_CYCLES", "TRUTHS", "bus_beats", "check_counters", "check_sums"]
 
 # From the cycle in which CONTROL.start is written to the first one that counts, and from the last one to the interrupt.
 START_AND_END_CYCLES = 12
@@ -84,6 +84,11 @@ TRUTHS: Mapping[str, str] = {
     "stall_conversion": _STALL,
     "merged": f"{_MONITOR}; {_MODEL}",
 }
+
+
+def bus_beats(counters: Mapping[str, int], way: str) -> int:
+    """Beats that the bus moved, ``read`` or ``write``, by the counters: those of scratch memory are among those of C."""
+    return sum(beats for name, beats in counters.items() if name.startswith(f"{way}_") and name != f"{way}_scratch")
 
 
 def check_counters(

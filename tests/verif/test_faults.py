@@ -15,6 +15,7 @@ import pytest
 from sw.runtime.registers import REGISTERS, ErrorCode
 from sw.runtime.simulation.loader import CHANNELS, SimulationError
 from tests.verif.fault_bench import BUDGET, CALM, CASES, FaultBench, Outcome
+from verif.counters import bus_beats
 
 pytestmark = pytest.mark.slow
 
@@ -51,8 +52,7 @@ def spread(count: int, total: int, rng: random.Random) -> list[int]:
 @pytest.mark.parametrize("write", [False, True], ids=["read", "write"])
 def test_an_error_on_any_beat(bench: FaultBench, write: bool) -> None:
     """The run ends with the kind and the address of the burst, whichever beat it is; the next run is good."""
-    names = [name for name in bench.reference if name.startswith("write_" if write else "read_")]
-    beats = sum(bench.reference[name] for name in names)
+    beats = bus_beats(bench.reference, "write" if write else "read")
     for n, beat in enumerate(spread(BEATS_STRUCK, beats, random.Random(f"{write}"))):
         bench.restore()
         bench.simulation.inject_beat(beat, write=write, response=(SLVERR, DECERR)[n % 2])

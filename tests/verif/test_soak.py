@@ -92,6 +92,7 @@ SHARES = {
     "acknowledgements": {"late and reordered": 15, "late": 8, "prompt": 20},
     "A's region": {"4 lines": 30, "more": 15},
     "partitions": dict.fromkeys(("ABC", "ACB", "BAC", "BCA", "CAB", "CBA"), 5),
+    "scratch fibers": {"on chip": 15, "in memory": 15},
     "faults": dict.fromkeys(DISTURBANCES, 5),
     "longest row": {"1000-9999": 6},
     "longest side": {"1000-9999": 15},

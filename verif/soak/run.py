@@ -13,7 +13,7 @@ from sw.runtime.registers import ErrorCode
 from sw.runtime.simulation.engine import HardwareStuck, library_of, result_of, run_to_end
 from sw.runtime.simulation.loader import Statistics
 from sw.runtime.simulation.sources import accelerator_sources
-from verif.counters import check_counters
+from verif.counters import bus_beats, check_counters
 from verif.stored import wrong_product
 
 from .cases import Case, Disturbance, Step
@@ -150,7 +150,7 @@ class _Runs:
             ("read", after.read_beats - before.read_beats),
             ("write", after.write_beats - before.write_beats),
         ):
-            counted = sum(count for name, count in counters.items() if name.startswith(f"{way}_"))
+            counted = bus_beats(counters, way)
             if error is None and counted != moved:
                 problems.append(f"counters say {counted} {way} beats, the bus moved {moved}")
         if not after.clean:

@@ -86,6 +86,9 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
         tile["i"] = min(tile["i"], lanes * max(1, min(capacity, left) // 2 - 1))
         least = -(-tile["i"] // lanes) + 1
         c_lines = 2 * rng.randint(least, max(least, min(lines // 4, left // 2)))
+    spare = lines - a_lines - c_lines - MINIMUM_FIFO_LINES - 2 if keeps_c else c_lines
+    scratch_lines = _scratch_lines(spare, rng)
+    c_lines += scratch_lines if keeps_c else 0
     b_lines, fifo_b = _room_for_b(lines - a_lines - c_lines, rng)
     if streams_b:
         tile["k"] = min(sizes["k"], tile["k"])
@@ -109,6 +112,7 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
         },
         tuning=tuned,
         partial_rows=rng.choice((CARRIED, JOINED)) if may_join else CARRIED,
+        scratch_bytes=scratch_lines * line,
     )
 
 
@@ -137,6 +141,7 @@ def _along_i(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: ran
         fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": fifo_b * line},
         mode=dict(ONLY_B),
         load=rng.choice(LISTS),
+        scratch_bytes=_scratch_lines(c_lines, rng) * line,
     )
     if kind == "strips":
         scheme = replace(scheme, strips=size, T_i=a.rows)
@@ -151,6 +156,11 @@ def _along_i(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: ran
             scheme = replace(scheme, strips=size) if scheme.strips else replace(scheme, T_i=size)
         else:
             return scheme
+
+
+def _scratch_lines(spare: int, rng: random.Random) -> int:
+    """Lines in which scratch fibers stay on chip, of those that nothing else needs."""
+    return rng.randint(0, spare) if spare > 0 and rng.random() < 0.7 else 0
 
 
 def _room_for_b(left: int, rng: random.Random) -> tuple[int, int]:

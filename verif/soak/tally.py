@@ -42,6 +42,7 @@ DIMENSIONS = (
     "most elements",
     "A's region",
     "partitions",
+    "scratch fibers",
     "addresses",
     "read latency",
     "acknowledgements",
@@ -82,6 +83,7 @@ def tags_of(case: Case) -> Tags:
         "most elements": ["beyond 65,536" if max(p.a.nnz, p.b.nnz) > 1 << 16 else "up to 65,536" for p in products],
         "A's region": ["4 lines" if p.scheme.fifo_bytes["A"] == 4 * design.line_bytes else "more" for p in products],
         "partitions": [product.partitions for product in products],
+        "scratch fibers": ["on chip" if p.scheme.scratch_bytes else "in memory" for p in products],
         "addresses": [case.placement],
         "read latency": [str(timing.read_latency)],
         "acknowledgements": [

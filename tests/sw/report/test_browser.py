@@ -15,6 +15,7 @@ import pytest
 from sw.cli.app import main
 from tests.browser import SCREENS, Tab, browser
 from tests.tools import needs_tool
+from verif.counters import bus_beats
 
 TINY = ("--config", "tiny", "--quiet")
 PAGES = {
@@ -157,11 +158,7 @@ def test_the_run_behind_the_page_was_watched_whole(pages):
     def whole(unit: str) -> float:
         return sum(share * length for share, length in zip(seen["units"][unit], lengths, strict=True))
 
-    # Those of scratch memory are among those of C.
-    beats = {
-        way: sum(counters[name] for name in counters if name.startswith(f"{way}_") and name != f"{way}_scratch")
-        for way in ("read", "write")
-    }
+    beats = {way: bus_beats(counters, way) for way in ("read", "write")}
     for unit, expected in {
         "DRAM reads": beats["read"], "DRAM writes": beats["write"], "PEs": counters["pe_busy"] / 2,
         "rows of C": counters["phase_compute"], "waits for a PE": counters["stall_dispatch"],
