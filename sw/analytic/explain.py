@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from math import prod
 
-from gen.design import did_you_mean
 
 from .analysis import Analysis
 from .errors import SpecError
@@ -22,6 +21,8 @@ def explain(analysis: Analysis, subject: str) -> list[str]:
         for level, tensor in spec.mapping.walk()
     }
     if subject not in kept:
+        from gen.design import did_you_mean
+
         raise SpecError(f"--explain {subject}: must be one of {', '.join(kept)}{did_you_mean(subject, kept)}")
     level, tensor = kept[subject]
     return [

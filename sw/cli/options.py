@@ -231,9 +231,9 @@ def _less(wanted: bool) -> bool:
 
 def _either(quiet: bool) -> None:
     """Options come in the order in which they are typed: the second of the two meets the first."""
-    from sw.operands.errors import UserError
-
     if quiet and notes.detailed():
+        from sw.operands.errors import UserError
+
         raise UserError("--verbose: not with --quiet")
 
 
