@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from math import prod
 
-
 from .analysis import Analysis
 from .errors import SpecError
 from .mapping import Place
