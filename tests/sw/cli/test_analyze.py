@@ -66,7 +66,8 @@ def test_numbers_are_explained(capsys):
     assert json.loads(capsys.readouterr().out)["explanations"] == {"Buffer.B": lines[1:]}
     assert main(["analyze", "sparse_product", "--explain", "Buffer.C"]) == 2
     assert capsys.readouterr().err == (
-        "fiberloom: --explain Buffer.C: must be one of Buffer.A, Buffer.B, Buffer.Z, DRAM.A, DRAM.B, DRAM.Z (did you mean Buffer.Z?)\n"
+        "fiberloom: --explain Buffer.C: must be one of Buffer.A, Buffer.B, Buffer.Z, DRAM.A, DRAM.B, DRAM.Z "
+        "(did you mean Buffer.Z?)\n"
     )
 
 
