@@ -22,7 +22,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
+.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -34,9 +34,6 @@ setup: ## make .venv with fiberloom and every tool in it (nothing to download th
 
 setup-formal: setup ## also SymbiYosys and its solver
 	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)-formal formal
-
-setup-pnr: setup ## also place and route for ECP5
-	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)-pnr pnr
 
 run: setup ## the demonstration: a real matrix through the generated hardware, every value checked
 	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
@@ -122,7 +119,7 @@ papers: setup ## figures of the five papers beside the papers' numbers; OPERANDS
 papers-sparseloop: setup ## figures of Sparseloop beside the analysis of shipped designs; PART of them
 	@$(BIN)/python -m benchmarks.papers_sparseloop $(PART) --plots build/papers-sparseloop
 
-bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
+bench-timing: setup ## clock frequency of each block on an ECP5, by place and route
 	@$(BIN)/python benchmarks/timing.py --all
 
 bench-area: setup ## parts of an accelerator by their cells on an ECP5, beside HYTE's table 3; CONFIG

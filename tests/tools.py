@@ -106,7 +106,7 @@ TOOLS = {
     "chromium": Tool("a browser", "sudo apt-get install chromium", browser),
     "libpython": Tool("Python's shared library", "sudo apt-get install libpython3-dev", libpython),
     "icarus": Tool("Icarus Verilog", "sudo apt-get install iverilog", icarus),
-    "nextpnr": Tool("place and route for ECP5", "make setup-pnr", placer),
+    "nextpnr": Tool("place and route for ECP5", "make setup", placer),
     "solver": Tool("the solver", "make setup-formal", solver),
     "another user": Tool(
         "a way to run Python as another user", "sudo apt-get install util-linux", lambda: another_user() is not None
