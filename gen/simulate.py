@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .smoke import BENCH, BENCH_TOP, GCC_FLAGS, NETLIST
+from .smoke import BENCH, BENCH_TOP, BUILD_FLAGS, NETLIST
 from .verilator import environment, verilator
 from .verilog import FILE_LIST
 from .yosys import ToolError
@@ -58,7 +58,7 @@ def _verilator(scratch: Path) -> tuple[list[str], list[str]]:
     if shutil.which("g++") is None:
         raise ToolError("Verilator needs a C++ compiler, which is missing: apt install g++")
     mode = ("--binary", "--timing", "-j", "2", "--top-module", BENCH_TOP, "--Mdir", str(scratch))
-    return [tool, *mode, *_QUIET, *GCC_FLAGS, *_QUICKLY, "-f", FILE_LIST, BENCH], [str(scratch / f"V{BENCH_TOP}")]
+    return [tool, *mode, *_QUIET, *BUILD_FLAGS, *_QUICKLY, "-f", FILE_LIST, BENCH], [str(scratch / f"V{BENCH_TOP}")]
 
 
 SIMULATORS = {"icarus": _icarus, "verilator": _verilator}

@@ -7,13 +7,14 @@ from pathlib import Path
 from rtl.regs.map import IDENTITY, PHASE_BITS, PHASES, REGISTERS, UNITS, VERSION, Register, value_code
 
 from .design import Design
+from .verilator import MAKE_VARIABLES
 from .verilog import Verilog, netlist
 
 __all__ = [
     "BENCH",
     "BENCH_TOP",
+    "BUILD_FLAGS",
     "EXPECTED",
-    "GCC_FLAGS",
     "MAKEFILE",
     "MEMORY",
     "NETLIST",
@@ -35,8 +36,8 @@ BENCH_TOP = "smoke_tb"
 _TEMPLATE = Path(__file__).with_name("smoke_tb.sv")
 _BY_NAME = {register.name: register for register in REGISTERS}
 
-# So that g++ compiles the bench whatever Verilator was built with.
-GCC_FLAGS = ("-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", "-std=gnu++20")
+# So that the bench compiles whatever Verilator was built with.
+BUILD_FLAGS = (*(word for text in MAKE_VARIABLES for word in ("-MAKEFLAGS", text)), "-CFLAGS", "-std=gnu++20")
 _MAKEFILE = """\
 # The smoke bench in one simulator or the other: make icarus, make verilator.
 
@@ -44,8 +45,8 @@ IVERILOG ?= iverilog
 VVP ?= vvp
 VERILATOR ?= verilator
 VERILATOR_FLAGS ?=
-# Some builds of Verilator ask g++ for an older C++ than delays need, and for a precompiled header in clang's way.
-GCC_FLAGS ?= @gcc_flags@
+# Some builds of Verilator ask g++ for an older C++ than delays need, for a compiled header in clang's way, or for `python`.
+BUILD_FLAGS ?= @build_flags@
 
 .PHONY: icarus verilator clean
 
@@ -58,7 +59,7 @@ icarus:
 verilator:
 \tcd .. && build=$$(mktemp -d) && { \\
 \t    $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style -Wno-TIMESCALEMOD --top-module smoke_tb \\
-\t        --Mdir "$$build" $(GCC_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv && "$$build/Vsmoke_tb"; \\
+\t        --Mdir "$$build" $(BUILD_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv && "$$build/Vsmoke_tb"; \\
 \t    code=$$?; rm -rf "$$build"; exit $$code; }
 
 clean:
@@ -160,7 +161,7 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
 
 def makefile() -> str:
     """Runs the bench of the folder, whichever it is."""
-    return _MAKEFILE.replace("@gcc_flags@", " ".join(GCC_FLAGS))
+    return _MAKEFILE.replace("@build_flags@", " ".join(BUILD_FLAGS))
 
 
 def _identity(design: Design) -> dict[str, int]:

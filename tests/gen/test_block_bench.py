@@ -1,5 +1,6 @@
 """The bench of a block's folder: it passes on the block as it was generated, and notices when that is another one."""
 
+import os
 import re
 from pathlib import Path
 
@@ -123,9 +124,15 @@ def test_a_change_inside_the_block_is_noticed(tmp_path, name, old, new):
 
 
 @pytest.mark.slow
-def test_the_makefile_runs_the_bench_under_verilator(tmp_path):
-    """The Verilog itself and no netlist of it: that of the folder, and with an image that is not there."""
-    place = folder(tmp_path, "stream_queue")
+def test_the_makefile_runs_the_bench_under_verilator(tmp_path, monkeypatch):
+    """The Verilog itself and no netlist of it: that of the folder, and with an image that is not there.
+
+    Some systems have Python as ``python3`` alone.
+    """
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    place = folder(tmp_path / "folder", "stream_queue")
     good, bad = smoke(place, "verilator", [[], ["+expected=none.hex"]])
     assert good.returncode == 0 and "PASS: stream_queue, 512 cycles" in good.stdout, good.stdout
     assert bad.returncode != 0 and "none.hex is not the bench's" in bad.stdout, bad.stdout
