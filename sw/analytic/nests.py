@@ -52,8 +52,13 @@ class Site:
         if dimensions not in self._known:
             table = np.zeros(int(max(dimensions, default=0)) + 129, dtype=bool)
             table[list(dimensions)] = True
-            self._known[dimensions] = table[self.dimension]
+            self._known[dimensions] = table.take(self.dimension, mode="wrap")
         return self._known[dimensions]
+
+    @cached_property
+    def _more(self) -> np.ndarray:
+        """Iterations beside the first."""
+        return self.bound - 1
 
     def is_ever_over(self, dimension: int) -> bool:
         """Whether some mapping has a loop over a dimension."""
@@ -67,7 +72,7 @@ class Site:
         """Iterations over a dimension; 1 where the loop is over another one."""
         if dimension not in self._known:
             ever = self.is_ever_over(dimension)
-            self._known[dimension] = np.where(self.dimension == dimension, self.bound, 1.0) if ever else np.float64(1.0)
+            self._known[dimension] = (self.dimension == dimension) * self._more + 1 if ever else np.float64(1.0)
         return self._known[dimension]
 
     def take(self, which: np.ndarray) -> "Site":
@@ -188,7 +193,10 @@ class Nests(Keeping):
         box: tuple[Count, ...] = tuple(self.ones() for _ in self.problem.bounds)
         found = [box]
         for site in self.sites:
-            box = tuple(inside * site.factor(dimension) for dimension, inside in enumerate(box))
+            box = tuple(
+                inside * site.factor(dimension) if site.is_ever_over(dimension) else inside
+                for dimension, inside in enumerate(box)
+            )
             found.append(box)
         return found
 

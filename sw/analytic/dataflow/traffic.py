@@ -167,7 +167,7 @@ def _slides(nests: Nests, tensor: Tensor, level: int, extents: Sequence[Count]) 
             for term in rank:
                 if site.is_ever_over(term.dimension):
                     moved = first & (site.dimension == term.dimension)
-                    left[number] = left[number] - np.where(moved, term.coefficient * below[term.dimension], 0.0)
+                    left[number] = left[number] - moved * (term.coefficient * below[term.dimension])
     shared = prod(np.maximum(0.0, left[number]) if number in left else extent for number, extent in enumerate(extents))
     return steps, np.where(whole, 0.0, shared)
 

@@ -49,8 +49,11 @@ def _residue(x: Any) -> Any:
     y = 1.0 / np.maximum(x, 1.0)
     square = y * y
     series = y * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    small = _residues()[np.minimum(x, EXACT_FACTORIALS - 1).astype(np.int64)]
-    return np.where(x < EXACT_FACTORIALS, small, series)
+    small = x < EXACT_FACTORIALS
+    if not np.any(small):
+        return series
+    exact = _residues()[np.minimum(x, EXACT_FACTORIALS - 1).astype(np.int64)]
+    return np.where(small, exact, series)
 
 
 def _empty(size: Any, nonzeros: Any, points: Any) -> Any:
