@@ -20,7 +20,7 @@ from sw.timing.hardware import MOST_LINES, MOST_PLANNED_ENTRIES
 
 from .free_lines import FreeLines, claim, free_lines_of, release, shortest_run
 from .gather import Index, RowPlan, RowPlanError, Rows, Uses, mean_length, used_rows, uses_of
-from .thresholds import EARLY_SHARE, LOOKED_AT, PLANNED_ENTRIES
+from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES
 
 __all__ = ["place_rows"]
 
@@ -58,10 +58,16 @@ def place_rows(
         )
     uses = uses_of(a.pointers, a.coordinates, begins, len(pointers) - 1)
     places = np.empty(len(a.coordinates) if with_places else 0, np.int64)
-    partition = _partition(len(pointers) - 1, len(used), lines - metadata, metadata * lanes)
-    rows, first, entry_of, table, early = _place(
-        a.pointers, a.coordinates, begins, pointers, lanes, used, uses, partition, places
-    )
+    for plans in range(MOST_PLANS):
+        partition = _partition(len(pointers) - 1, len(used), lines - metadata, metadata * lanes)
+        rows, first, entry_of, table, early = _place(
+            a.pointers, a.coordinates, begins, pointers, lanes, used, uses, partition, places
+        )
+        # As many entries are taken as are in use at a time. Where rows that stay are long the lines of the rest are for data.
+        needed = -(-max(most, int(entry_of.max(initial=0)) + 1) // lanes)
+        if needed >= (1 - UNUSED_ENTRIES) * metadata or plans == MOST_PLANS - 1:
+            break
+        metadata, uses.at[:] = needed, uses.begins[:-1]
     fresh, end, placed, free = table.T
     nothing = np.zeros(len(used), np.int64)
     return RowPlan(

@@ -62,6 +62,7 @@ __all__ = [
     "MOST_JUDGED_UNITS",
     "MOST_LISTS",
     "MOST_OF_B_IN_STRIPS",
+    "MOST_PLANS",
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
     "ORDER_GAIN",
@@ -98,6 +99,7 @@ __all__ = [
     "TUNING_HYSTERESIS",
     "UNITS_A_TILE",
     "UNUSED",
+    "UNUSED_ENTRIES",
 ]
 
 # Of papers -----------------------------------------------------------------------------------------------------------
@@ -138,6 +140,9 @@ BYPASS_LINES = 3
 BYPASS_NEWEST = 0.1
 # Entries for rows whose lines are planned, for each that rows of mean length take.
 PLANNED_ENTRIES = 1.15
+# A plan is made anew, with fewer entries, where it has left this share of them unused; so many plans at most. Chosen.
+UNUSED_ENTRIES = 0.15
+MOST_PLANS = 3
 # Rows and free runs that a search for the cheapest lines looks at: all of them save 1 to 2 % more bytes and take ten times as
 # long (loc-Brightkite, copter2).
 LOOKED_AT = 64
