@@ -324,13 +324,12 @@ def _ended(of: _Tiles, at: _Partition, tile: int) -> None:
 def _overlaps(of: _Tiles, at: _Partition, tile: int, lines: int) -> bool:
     """Whether what the tile before uses may stay while this one is loaded, which takes so many ``lines``."""
     before = (tile + 2) % 3
-    if tile == 0 or of.used[before] + of.used[tile % 3] + 1 >= len(at.spare):
-        return False
+    entries = 1 + of.used[tile % 3] + of.gone[before]
     for n in range(of.used[before]):
         k = of.rows[before, n]
         if of.tile[k] != tile and at.line[k] >= 0:
-            lines += at.lines[k]
-    return lines <= EARLY_SHARE * len(at.free.owner)
+            lines, entries = lines + at.lines[k], entries + 1
+    return tile > 0 and entries <= len(at.spare) and lines <= EARLY_SHARE * len(at.free.owner)
 
 
 @njit(cache=True)

@@ -19,7 +19,7 @@ from sw.plan.plan import plan
 from sw.plan.replacement import place_rows
 from sw.scheme.terms import LOAD_LIST, LOAD_PLANNED, LOAD_REUSE
 from sw.stats.pattern import Pattern
-from sw.stats.replacement import least_nonzeros
+from sw.stats.replacement import least_nonzeros, least_whole_rows
 from sw.stats.workload import Workload
 from tests.sw.plan.replayed import rows
 from tests.sw.stats.matrices import banded, canonical, noise, power_law
@@ -144,6 +144,7 @@ def test_every_use_finds_its_row(T_i: int, lines: int, longest: int) -> None:
         assert early == {False, True} and bumped > 0
     if lines == 400 and longest <= 6 and T_i < 200:
         assert bumped == 0, "there is room for all"
+        assert early == {True}, "rows of two tiles fit"
 
 
 def test_a_tile_that_uses_more_rows_than_there_are_entries_is_refused() -> None:
@@ -165,6 +166,22 @@ def test_a_row_that_is_used_last_leaves() -> None:
     found.walk(10 - int(made.metadata[0]), int(made.metadata[0]))
     reads = sorted([k for load in found.loaded for k, _ in load] + [k for k, _ in found.bumped])
     assert reads == [0, 8, 16, 16] or reads == [0, 8, 16], "rows 0 and 1 are read once"
+
+
+@pytest.mark.parametrize("room", [20, 40, 80])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_rows_of_one_length_are_read_as_often_as_an_optimal_buffer_reads_them(seed: int, room: int) -> None:
+    """Each tile is a row of A, of few nonzeros; what is used last leaves, or goes by, and rows of two tiles are in use."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, 121)
+    columns = [np.sort(rng.choice(120, 3, replace=False, p=weights / weights.sum())) for _ in range(500)]
+    a = Pattern(500, 120, 3 * np.arange(501), np.concatenate(columns))
+    pointers = 4 * np.arange(121)
+    found = walked(a, 1, pointers, room, 4)
+    reads = sum(map(len, found.loaded)) + len(found.bumped)
+    places = room - int(found.plan.metadata[0])
+    one = np.ones(120, np.int64)
+    assert least_nonzeros(a, one, places) <= reads <= 1.03 * least_whole_rows(a, one, one, places, 2)
 
 
 def operand(matrix: sp.csr_array) -> Csr:
