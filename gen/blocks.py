@@ -380,12 +380,14 @@ def _deleted_unused() -> Iterator[None]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
+        frozen = gc.get_freeze_count() > 0
         gc.freeze()
         try:
             yield
         finally:
             gc.collect()
-            gc.unfreeze()
+            if not frozen:
+                gc.unfreeze()
 
 
 def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """For every test: what a Hypothesis test may take, what Amaranth remembers, and what is said of tests that do not run."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +30,15 @@ LEFT_OUT = "left_out"  # property of a test's report: the tool that is missing, 
 def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that a test loads by ``--plugin`` stays in its process: the next test does not see it."""
     monkeypatch.setattr(plugins, "_loaded", {})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """What a file of tests leaves behind lives as long as the process: the garbage collector does not look at it each time."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

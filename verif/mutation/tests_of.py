@@ -53,6 +53,7 @@ def run_pytest(root: Path, scratch: Path, tests: Sequence[str], *, limit: float,
         "XDG_CACHE_HOME": str(scratch / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(root),
+        "PYTEST_ADDOPTS": "",  # of the caller's own run
     }
     arguments = BROAD_ARGUMENTS if slow else ARGUMENTS
     code = run([sys.executable, "-m", "pytest", "-x", *arguments, *tests], root, environment, limit)

@@ -15,6 +15,8 @@ __all__ = ["RankPlan", "plan_ranks"]
 
 # Of each rank and step, which mappings' rank takes the step: all where there is such a loop (True), none (None), or some.
 Dealt = list[list[np.ndarray | bool | None]]
+# Of a rank: iterations over each dimension, those that are left out have one; and whether it has a loop.
+_Part = tuple[dict[int, Count], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -59,28 +61,58 @@ def plan_ranks(
     """
     found = nests.problem.tensors[tensor]
     child = nests.inner_keeper(tensor, level)
-    steps = _steps(nests, tensor, level, inside=inner is None)
-    if representation is None:
-        dealt: Dealt = [[True] * len(steps)]
+    within = nests.box(child if inner is not None else -1)
+    if not nests.mappings and (taker := _taker(representation, len(inner or ()), found.dimensions)) is not None:
+        whole = nests.box(level)
+        iterations = {dimension: whole[dimension] / within[dimension] for dimension in found.dimensions}
+        moves = np.logical_or.reduce([factor > 1 for factor in iterations.values()])
+        others = len(representation.ranks) - len(inner or ()) - 1 if representation else 0
+        parts: list[_Part] = [({}, np.zeros(nests.count, dtype=bool))] * others
+        parts.insert(taker, (iterations, moves))
     else:
-        ranks = representation.ranks[len(inner or ()) :]
-        dealt, left = _dealt(nests, steps, found.dimensions, ranks, inner_first=representation.inner_first)
-        told = _Told(nests, steps, len(representation.ranks), len(inner or ()))
-        nests.refuse(left & among, level, found.name, told)
-    box = list(nests.box(child if inner is not None else -1))
+        steps = _steps(nests, tensor, level, inside=inner is None)
+        if representation is None:
+            dealt: Dealt = [[True] * len(steps)]
+        else:
+            ranks = representation.ranks[len(inner or ()) :]
+            dealt, left = _dealt(nests, steps, found.dimensions, ranks, inner_first=representation.inner_first)
+            told = _Told(nests, steps, len(representation.ranks), len(inner or ()))
+            nests.refuse(left & among, level, found.name, told)
+        parts = [_taken(nests, steps, takes) for takes in dealt]
+    box = list(within)
     plans = list(inner or ())
-    for takes in dealt:
-        alone, below, stands = list(nests.box(-1)), tuple(box), np.zeros(nests.count, dtype=bool)
-        for step, taken in zip(steps, takes, strict=True):
-            if taken is None:
-                continue
-            stands = stands | (taken & (step.bound > 1))
-            for dimension, factor in step.factors.items():
-                alone[dimension] = alone[dimension] * (factor if taken is True else np.where(taken, factor, 1.0))
-        for dimension in found.dimensions:
-            box[dimension] = box[dimension] * alone[dimension]
+    for own, stands in parts:
+        alone, below = list(nests.box(-1)), tuple(box)
+        for dimension, factor in own.items():
+            alone[dimension] = factor
+            box[dimension] = box[dimension] * factor
         plans.append(RankPlan(found.size(alone), below, stands))
     return tuple(plans)
+
+
+def _taker(representation: Representation | None, inner: int, dimensions: frozenset[int]) -> int | None:
+    """Which rank behind so many inner ones stands for all loops that index the tensor, whatever they are; None where that depends
+    on them."""
+    if representation is None:
+        return 0
+    ranks = representation.ranks[inner:]
+    first = 0 if representation.inner_first else len(ranks) - 1
+    flattened = ranks[first].flattened if ranks else None
+    return first if flattened is not None and flattened >= dimensions else None
+
+
+def _taken(nests: Nests, steps: "Sequence[_Step]", takes: Sequence[np.ndarray | bool | None]) -> _Part:
+    """What the loops that a rank takes make of it."""
+    found: dict[int, Count] = {}
+    stands = np.zeros(nests.count, dtype=bool)
+    for step, taken in zip(steps, takes, strict=True):
+        if taken is None:
+            continue
+        stands = stands | (taken & (step.bound > 1))
+        for dimension, factor in step.factors.items():
+            own = factor if taken is True else np.where(taken, factor, 1.0)
+            found[dimension] = found[dimension] * own if dimension in found else own
+    return found, stands
 
 
 def _steps(nests: Nests, tensor: int, level: int, *, inside: bool) -> list[_Step]:
