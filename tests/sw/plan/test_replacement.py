@@ -17,6 +17,7 @@ from sw.plan.free_lines import claim, free_lines_of, release, shortest_run
 from sw.plan.gather import Index, RowPlan, RowPlanError
 from sw.plan.plan import plan
 from sw.plan.replacement import place_rows
+from sw.runtime.memory_image import ImageError, build_image
 from sw.scheme.terms import LOAD_LIST, LOAD_PLANNED, LOAD_REUSE
 from sw.stats.pattern import Pattern
 from sw.stats.replacement import least_nonzeros, least_whole_rows
@@ -246,6 +247,14 @@ def test_a_file_says_planned() -> None:
     scheme = kept_scheme("x", workload, SMALL, 16, LOAD_PLANNED)
     scheme.validate(SMALL, workload.I, workload.J, workload.K)
     assert type(scheme).from_json(scheme.to_json()) == scheme and scheme.gathers
+
+
+def test_there_is_no_image_for_hardware() -> None:
+    a = operand(skewed(1))
+    pattern = Pattern.of(skewed(1))
+    scheme = kept_scheme("x", Workload(pattern, pattern, lanes=SMALL.lanes), SMALL, 16, LOAD_PLANNED)
+    with pytest.raises(ImageError, match="load is planned, which the hardware cannot run"):
+        build_image(SMALL, plan(scheme, a, a, SMALL))
 
 
 def test_a_coordinate_of_a_holds_an_entry_and_a_load() -> None:
