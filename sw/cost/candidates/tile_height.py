@@ -130,16 +130,17 @@ def best_kept(
         T_i = whole.climb(T_i)  # the valley may lie beyond
     T_i = whole.finest(T_i)
 
-    def lowest(load: str) -> tuple[int, float]:
-        """The best height where rows go by, and its cycles: such rows take no lines, so that tiles may be lower, or taller."""
+    def lowest(load: str, first: int) -> tuple[int, float]:
+        """The best height where rows go by, looked for from ``first`` on, and its cycles. Such rows take no lines, so
+        tiles may be lower, or taller."""
         costs = _Costs(lambda T_i: cycles(T_i, rows, load), workload.I // 2)
         # Where there are few rows all of it is tried.
-        starts = (T_i // 4, T_i, costs.most) if part is rows else (T_i // 4,)
+        starts = (first, T_i, costs.most) if part is rows else (first,)
         height = min((costs.climb(start) for start in starts), key=costs.at)
         return height, costs.at(height)
 
     if load not in (None, LOAD_LIST):
-        height, _ = lowest(load)
+        height, _ = lowest(load, max(FEWEST_ROWS, T_i // 4))
         only = predicted(height, rows, load)
         return [] if only is None else [(kept_scheme(policy, workload, design, height, load), only)]
     prediction = predicted(T_i, rows)
@@ -148,7 +149,7 @@ def best_kept(
     found = [(kept_scheme(policy, workload, design, T_i), prediction)]
     if load == LOAD_LIST:
         return found
-    height, by = lowest(LOAD_REUSE)
+    height, by = lowest(LOAD_REUSE, T_i // 4)
     least = (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles
     if by < least and (other := predicted(height, rows, LOAD_REUSE)) is not None:
         found.insert(0, (kept_scheme(policy, workload, design, height, LOAD_REUSE), other))

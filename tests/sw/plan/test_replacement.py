@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gen.design import load_design
-from sw.cost.candidates.resident import kept_scheme
+from sw.cost.candidates.resident import FEWEST_ROWS, kept_scheme
+from sw.cost.candidates.tile_height import best_kept
 from sw.cost.predict import predict
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
@@ -293,3 +294,14 @@ def test_free_lines_are_found_by_length() -> None:
         taken[number] = line, lines
         assert (free.owner[line : line + lines] == number).all()
     assert shortest_run(free, 201) == -1
+
+
+def test_no_height_is_lower_than_tiles_may_be() -> None:
+    """An operand of which a part is looked at first, whose best tiles that keep all are as low as tiles are."""
+    pattern = Pattern.of(banded(500, 8))
+    workload = Workload(pattern, pattern, lanes=SMALL.lanes, statistics="exact")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sw.cost.candidates.tile_height.SEARCHED", pattern.nnz // 4)
+        ((scheme, prediction),) = best_kept("x", workload, SMALL, load=LOAD_PLANNED)
+    assert scheme.load == LOAD_PLANNED and scheme.T_i >= FEWEST_ROWS
+    assert prediction == predict(workload, SMALL, scheme)
