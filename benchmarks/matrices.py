@@ -89,7 +89,9 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
     return [
         Path(operand).stem if "/" in operand else operand,
         f"{run['macs']:,}",
-        {"window": "windows", "list": "list", "reuse": "reuse"}.get(scheme["load"], scheme["mode"]["B"])
+        {"window": "windows", "list": "list", "reuse": "reuse", "planned": "planned"}.get(
+            scheme["load"], scheme["mode"]["B"]
+        )
         + (" (overbooked)" if run["tiles"]["overbooked"] else ""),
         " x ".join(str(scheme[f"T_{rank}"]) for rank in "ijk"),
         f"{cycles:,}",

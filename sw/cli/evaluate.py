@@ -18,7 +18,7 @@ from .pipeline import (
     load_operands,
     make_plan,
     plain,
-    refuse_uneven,
+    refuse_without_hardware,
     run_engine,
     verify,
 )
@@ -202,7 +202,7 @@ def evaluate(
     scheme = interruptible(timed, lambda: choose_scheme(choice, operands, design, passes))
     # The policy's own part of the time for choosing.
     seconds["schedule"] = scheme.seconds
-    refuse_uneven(engine, scheme)
+    refuse_without_hardware(engine, scheme)
     formats.require_scheme(scheme)
     tiles = len(scheme.tiles)
     if not tiles:

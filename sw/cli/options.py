@@ -177,6 +177,16 @@ RowOrder = Annotated[
         help="Order in which A's rows are met: natural, rcm, greedy, best (of these, by prediction), or a file of row numbers.",
     ),
 ]
+Load = Annotated[
+    str | None,
+    typer.Option(
+        "--load",
+        metavar="RULE",
+        help="Tiles load the rows of B that they use. These stay: list while there is room, reuse if used again in time, "
+        "planned at planned places (default: as the scheme says).",
+        show_default=False,
+    ),
+]
 PartialRows = Annotated[
     str | None,
     typer.Option(

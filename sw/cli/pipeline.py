@@ -44,7 +44,7 @@ __all__ = [
     "plain",
     "predicted",
     "refuse_contradiction",
-    "refuse_uneven",
+    "refuse_without_hardware",
     "repeat_command",
     "require_tier",
     "run_engine",
@@ -129,7 +129,8 @@ class SchemeChoice:
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
     is None when the scheme's own field counts. ``options`` are the policy's own. ``row_order``: of :mod:`sw.plan.row_order`, or
     ``BEST`` for that of the fewest predicted cycles; None as the scheme says. ``partial_rows``: what becomes of them; None as the
-    scheme says, or what goes with sides and tuning that were given by hand.
+    scheme says, or what goes with sides and tuning that were given by hand. ``load``: one of ``GATHERS``, for which
+    ``auto`` looks for the best tiles; None as the scheme says.
     """
 
     tiling: str | None = None
@@ -141,6 +142,7 @@ class SchemeChoice:
     seed: int = 0
     row_order: str | None = None
     partial_rows: str | None = None
+    load: str | None = None
 
     def __post_init__(self) -> None:
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
@@ -172,7 +174,7 @@ def choose_scheme(
             find_policy(choice.tiling)
         if choice.file is not None:
             scheme = _force(_read_scheme(choice.file), choice, shape, design)
-        elif choice.forced and choice.tiling is None:
+        elif choice.forced and choice.tiling is None and choice.load is None:
             scheme = manual(design, shape, choice.sizes, choice.order)
         else:
             scheme = _of_policy(choice, a, b, design, passes)
@@ -184,6 +186,8 @@ def choose_scheme(
                 scheme = replace(scheme, partial_rows=CARRIED)
         if choice.partial_rows not in (None, scheme.partial_rows):
             scheme = replace(scheme, partial_rows=choice.partial_rows, predicted={}, alternatives=[])
+        if choice.load not in (None, scheme.load):
+            scheme = replace(scheme, load=choice.load, predicted={}, alternatives=[])
         if choice.row_order is not None and choice.row_order not in (BEST, scheme.row_order):
             scheme = replace(scheme, row_order=choice.row_order, predicted={}, alternatives=[])
         scheme.validate(design, *shape)
@@ -211,6 +215,8 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "
     # The shapes of lists are not tuned.
     if choice.tuning and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
         options |= {"lists": False}
+    if choice.load is not None and design.pe.dataflow == "gustavson" and "load" in option_names(policy):
+        options |= {"load": choice.load}
     began, before = time.perf_counter(), compile_seconds()
     name = choice.row_order or NATURAL
     patterns = Pattern.of(a), Pattern.of(b)
@@ -279,6 +285,8 @@ def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
         return f"--tiling {error.value}: must be {error.allowed}"
     if choice.tuning and error.field == "tuning":
         return f"--tuning: must be {error.allowed}"
+    if error.field == "load" and choice.load is not None:
+        return f"--load {error.value}: must be {error.allowed}"
     if choice.file is not None:
         return f"{choice.file}: {error}"
     if error.field == "partial_rows" and choice.partial_rows is not None:
@@ -360,13 +368,15 @@ def require_tier(engine: str, design: "Design") -> None:
         raise UserError(f"--engine {engine}: the design {design.name}{dataflow} is for {' and '.join(design.tiers)}")
 
 
-def refuse_uneven(engine: str, scheme: "Scheme") -> None:
-    """Refuses tiles of different shapes on hardware; the model and the golden product run them."""
-    if engine == "rtl" and scheme.uneven:
-        raise UserError(
-            f"--engine rtl: the tiles of {scheme.policy} differ in shape, which the hardware cannot run: "
-            "use --engine model or golden"
-        )
+def refuse_without_hardware(engine: str, scheme: "Scheme") -> None:
+    """Refuses on hardware what only the model and the golden product run: tiles of different shapes, and planned places."""
+    from sw.scheme.terms import LOAD_PLANNED
+
+    why = f"the tiles of {scheme.policy} differ in shape" if scheme.uneven else ""
+    if scheme.load == LOAD_PLANNED:
+        why = f"load is {LOAD_PLANNED}"
+    if why and engine == "rtl":
+        raise UserError(f"--engine rtl: {why}, which the hardware cannot run: use --engine model or golden")
 
 
 def interruptible(function: Callable[..., T], *arguments: Any) -> T:

@@ -6,12 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sw.scheme.terms import LOAD_LIST, LOAD_PLANNED, LOAD_REUSE
+
 from . import options
 
 if TYPE_CHECKING:
     from sw.formats.csr import Csr
 
-__all__ = ["Outcome", "printed"]
+__all__ = ["STAY", "Outcome", "printed"]
+
+# Which rows of B stay on chip, by what tiles load.
+STAY = {
+    LOAD_LIST: "they stay while there is room",
+    LOAD_REUSE: "those stay that are used again in time",
+    LOAD_PLANNED: "places are planned, and those leave that are worth the least",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

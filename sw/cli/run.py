@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sw.scheme.terms import LISTS, LOAD_REUSE
+from sw.scheme.terms import GATHERS
 
 from . import options
-from .printed import Outcome, printed
+from .printed import STAY, Outcome, printed
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -50,6 +50,7 @@ def run(
     order: options.Order = None,
     row_order: options.RowOrder = None,
     partial_rows: options.PartialRows = None,
+    load: options.Load = None,
     tuning: options.Tuning = None,
     mcf_a: options.FormatOfA = None,
     mcf_b: options.FormatOfB = None,
@@ -85,7 +86,7 @@ def run(
         load_operands,
         make_plan,
         plain,
-        refuse_uneven,
+        refuse_without_hardware,
         repeat_command,
         require_tier,
         verify,
@@ -93,7 +94,7 @@ def run(
     from .timing import compile_seconds
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
-    rules: dict[str, Any] = {"tuning": tuning, "row_order": row_order, "partial_rows": partial_rows}
+    rules: dict[str, Any] = {"tuning": tuning, "row_order": row_order, "partial_rows": partial_rows, "load": load}
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed, **rules)
     console.compiled = compile_seconds
     design = load_design(config, formats.settings(changes or []), value)
@@ -113,7 +114,7 @@ def run(
         require_rows(a.rows, operands["A"].source)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design, formats.passes(design, a, b, seed))
-        refuse_uneven(engine, scheme)
+        refuse_without_hardware(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
     conversions = Conversions(formats, engine, design, scheme, a, b)
@@ -229,13 +230,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         f"scheme      {scheme['policy']}, order {scheme['order']}, "
         f"T_i x T_j x T_k = {scheme['T_i']:,} x {scheme['T_j']:,} x {scheme['T_k']:,}"
     )
-    if scheme["load"] in LISTS:
-        stay = (
-            "those stay that are used again in time"
-            if scheme["load"] == LOAD_REUSE
-            else "they stay while there is room"
-        )
-        console.print(f"list        of the rows of B that each tile uses; {stay}")
+    if scheme["load"] in GATHERS:
+        console.print(f"list        of the rows of B that each tile uses; {STAY[scheme['load']]}")
     if scheme["partial_rows"] != "carried":
         console.print("partial     rows of C are joined in the last step along k")
     if scheme["row_order"] != "natural":

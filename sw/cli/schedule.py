@@ -4,7 +4,7 @@ import json as json_format
 from typing import TYPE_CHECKING
 
 from . import options
-from .printed import Outcome, printed
+from .printed import STAY, Outcome, printed
 
 if TYPE_CHECKING:
     from .console import Console
@@ -28,6 +28,7 @@ def schedule(
     order: options.Order = None,
     row_order: options.RowOrder = None,
     partial_rows: options.PartialRows = None,
+    load: options.Load = None,
     tuning: options.Tuning = None,
     mcf_a: options.FormatOfA = None,
     mcf_b: options.FormatOfB = None,
@@ -70,6 +71,7 @@ def schedule(
         seed=seed,
         row_order=row_order,
         partial_rows=partial_rows,
+        load=load,
     )
     design = load_design(config, formats.settings(changes or []), value)
     with console.phase("load", "Reading operands"):
@@ -97,9 +99,7 @@ def schedule(
     console.print(f"order       {scheme.order}")
     console.print(f"tile        T_i x T_j x T_k = {scheme.T_i:,} x {scheme.T_j:,} x {scheme.T_k:,}")
     if scheme.gathers:
-        console.print(
-            "list        of the rows of B that each tile uses; they stay for those after it while there is room"
-        )
+        console.print(f"list        of the rows of B that each tile uses; {STAY[scheme.load]}")
     if scheme.joins:
         console.print("partial     rows of C are joined in the last step along k")
     if scheme.row_order != "natural":

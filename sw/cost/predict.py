@@ -191,14 +191,13 @@ def predict_gathered(
     scratch_lines = found.scratch
     if not scheme.scratch_bytes:
         _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
-    pair = 1 if gathered.rows is None else 2
     moved = {
         "a_data": workload.a.nnz / lanes * line_beats(pace.pitch_a) / pace.line_beats,
         "a_meta": workload.I / words + ENTRY_BYTES * tiles / line,
         "c_data": workload.nnz_c / lanes * line_beats(pace.pitch_c) / pace.line_beats + scratch_lines,
         "c_meta": workload.I / words,
         "b_data": (found.beats + found.bumped_beats) / pace.line_beats,
-        "b_meta": pair * (found.rows / words + found.loads),
+        "b_meta": max(1, gathered.list_words) * (found.rows / words + found.loads),
     }
     parts = {
         "load": 0.0,  # beside the rows of the tile, or waited for by them

@@ -128,12 +128,11 @@ def replay(
 
     Lines, beats, rows, loads and what is bumped are exact.
     """
-    by_list = plan.rows is not None
     trips = (0, 0) if whole else load_trips(pace.latency, pace.reader)
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, bumped_from, rows.partials, rows.parts,
+        a.pointers, a.coordinates, list_rows, plan.list_words, streaming, bumped_from, rows.partials, rows.parts,
         CHUNK_END_CYCLES if scanned else 0, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
         b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
@@ -297,7 +296,7 @@ def _replay(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
     list_rows: NDArray[Any],
-    by_list: bool,
+    list_words: int,
     streaming: bool,
     memory_from: int,
     partials: NDArray[Any],
@@ -319,7 +318,7 @@ def _replay(
     c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
 ) -> tuple[int, int, int, int, int, int, int, int, float, float]:
-    lanes, radix, beat = pace.lanes, pace.radix, pace.beat
+    lanes, radix, beat, by_list = pace.lanes, pace.radix, pace.beat, list_words > 0
     words = 2 * lanes / pace.line_beats  # of metadata in a beat
     load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
     cycles = in_memory = 0.0
@@ -375,7 +374,7 @@ def _replay(
             load += lines
             load_beats += loaded
             meta = (end - first) / words + pace.line_beats
-            taken = loaded + (2 * meta if by_list else meta)
+            taken = loaded + max(1, list_words) * meta
             if pairs:
                 taken = loaded + (end - first) * (pace.line_beats + 1 / words)
             if load_time >= 0:

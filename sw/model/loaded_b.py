@@ -28,8 +28,8 @@ class Load(NamedTuple):
     ----------
     bumped: bool[size_k], rows of the tile that stay in memory.
     beats: read by it.
-    usable: int64[size_k], the cycle of the load in which each row can be used. trips: of memory before that, in tiles that load
-        what they use; 0 in others, whose A waits as long.
+    usable: int64[size_k], the cycle of the load in which each row can be used. trips: of memory before that, for each row that
+        comes with a tile that loads what it uses; 0 in others, whose A waits as long.
     """
 
     bumped: NDArray[np.bool_]
@@ -60,7 +60,10 @@ class LoadedB:
         self.bumped_elements = 0
         self.occupancy: list[int] = []
         # Places of rows that were bumped when they were loaded last.
-        self._outside = np.zeros(self.b.rows if self.rows is None else len(self.rows.lines), np.bool_)
+        places = self.b.rows if self.rows is None else len(self.rows.lines)
+        self._outside = np.zeros(places, np.bool_)
+        # Where tiles load what they use: 0 but for the places that the present one loads.
+        self._usable_at, self._fresh = np.zeros(places, np.int64), (0, 0)
 
     def load(self, tile: Tile, whole: bool, place: Index, begin: Index, end: Index) -> Load:
         """Puts a tile in place.
@@ -72,6 +75,7 @@ class LoadedB:
         whole: the tile spans its rows. place: begin position of each row, moved on. begin, end: of each row's segment.
         """
         if self.rows is not None:
+            self._usable_at[slice(*self._fresh)] = 0
             return self._gathered(self.rows, tile, begin, end)
         rows = (tile.k, tile.k + tile.size_k)
         capacity = self.partition.capacity(tile.size_k)
@@ -102,20 +106,25 @@ class LoadedB:
         rows = (tile.k, tile.k + tile.size_k)
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
         stop = fresh[0] + int(plan.placed[tile.index_i])
-        usable, trips = np.zeros(tile.size_k, np.int64), np.zeros(tile.size_k, np.int64)
-        beats = 0
+        usable = self._usable_at
+        beats, self._fresh = 0, fresh
+        trips: Index | int = 0
         if fresh[0] < fresh[1]:
             self._outside[fresh[0] : stop], self._outside[stop : fresh[1]] = False, True
-            lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
+            shown = slice(*(rows if plan.entries is None else fresh))
+            lengths = end[shown] - begin[shown]
             from_memory = np.arange(*fresh) >= stop
-            self.count(lengths[fresh[0] - rows[0] :], from_memory, lengths)
+            self.count(lengths[len(lengths) - len(from_memory) :], from_memory, lengths)
+            if plan.entries is not None:
+                lines = self.partition.lines - self.partition.fifo_lines - int(plan.free[tile.index_i])
+                self.occupancy[-1] = 8 * self.partition.lanes * lines
             if not self.by_list:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:
-                beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
-            usable[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0])
-            trips[fresh[0] - rows[0] :] = np.where(from_memory, *self.trips)
-        return Load(self._outside[rows[0] : rows[1]], beats, usable, trips)
+                beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop], plan.list_words)
+            usable[slice(*fresh)] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0])
+            trips = np.where(from_memory, *self.trips)
+        return Load(self._outside[rows[0] : rows[1]], beats, usable[rows[0] : rows[1]], trips)
 
     def _usable(
         self,

@@ -39,7 +39,7 @@ from .walk import Tile, TileWalk, Tuning
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "require_rows", "run_model"]
+__all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "beside_a", "require_rows", "run_model"]
 
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
@@ -223,7 +223,8 @@ class Run:
         part = self.scheme.joins and not tile.last_k
         lengths = self.places.part_lengths(tile) if part else self.places.lengths(tile)
         if overlapped:
-            usable = self._beside_a(usable, before) + self._trips
+            first = 0 if self.rows is None else int(self.rows.kept[tile.index_i])  # those before it can be used at once
+            usable[first:] = beside_a(self, usable[first:], before) + self._trips
         back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
@@ -340,16 +341,17 @@ class Run:
             jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
 
-    def _beside_a(self, usable: Index, before: Mark) -> Index:
-        """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
-        lines = min(self.clock.moved_of_a(before), AHEAD_LINES)
-        return usable + np.minimum(usable, int(lines * self.pace.beat))
-
     def _go_on(self, access: str, rows: tuple[int, int], beats: int) -> None:
         """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow; ``beats`` of their nonzeros."""
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += beats
         self.beats[f"{access}_meta"] += words[1] - words[0]
+
+
+def beside_a(run: Run, usable: Index, before: Mark) -> Index:
+    """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
+    lines = min(run.clock.moved_of_a(before), AHEAD_LINES)
+    return usable + np.minimum(usable, int(lines * run.pace.beat))
 
 
 def _occupied(run: Run) -> tuple[Occupied, Occupied]:

@@ -96,10 +96,11 @@ class Reads:
                 self.beats[f"write_{tensor}_meta"] += self.word_beats(first, count)
         return self._count(tensor, meta, data)
 
-    def listed_rows(self, places: tuple[int, int], begin: Index, end: Index) -> int:
-        """Begins and ends at these places of the list of B's rows, and rows; returns the beats read."""
+    def listed_rows(self, places: tuple[int, int], begin: Index, end: Index, words: int) -> int:
+        """Begins and ends at these places of the list of B's rows, with three ``words`` a place where they go, and rows; returns
+        the beats read."""
         count = places[1] - places[0]
-        meta = self.word_beats(places[0], count) + self.word_beats(places[0] + 1, count)
+        meta = (words - 1) * self.word_beats(places[0], count) + self.word_beats(places[0] + 1, count)
         return self._count("b", meta, self.run_beats("b", begin, end))
 
     def _count(self, tensor: str, meta: int, data: int) -> int:

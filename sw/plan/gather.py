@@ -31,9 +31,13 @@ __all__ = [
     "RowPlanError",
     "Rows",
     "TileOfB",
+    "Uses",
     "free_lines",
     "gather",
+    "mean_length",
     "metadata_lines",
+    "used_rows",
+    "uses_of",
 ]
 
 
@@ -86,6 +90,11 @@ class RowPlan:
     placed: how many of the rows that follow find room; the others are bumped for as long as windows hold them.
     read: how many of them the load reads: those that are placed, and what was found not to fit only when it had come.
     early: bool[tiles], none of the lines that a tile fills holds a row that the tile before uses, and it keeps some rows.
+    entries: int64[entries], the entry of metadata of the row at each place, where the plan chooses it and its lines
+        (:mod:`.replacement`); None where rows and entries follow one another. Where there are some, ``windows`` begin at the
+        list's begin, rows before ``kept`` may have left, a bumped row is away from the next tile on, and ``free`` are the lines
+        that nothing lies in once the tile has been loaded.
+    most_loaded: rows that any tile loads, where there are ``entries``.
     """
 
     rows: Index | None
@@ -99,12 +108,27 @@ class RowPlan:
     placed: Index
     read: Index
     early: NDArray[np.bool_]
+    entries: Index | None = None
+    most_loaded: int = 0
 
     @cached_property
     def fresh(self) -> Index:
         """First place that each tile loads."""
         found: Index = self.windows[:, 0] + self.kept
         return found
+
+    @property
+    def list_words(self) -> int:
+        """Words that the list has for each place: where the row begins and ends, and where it goes if the plan says so."""
+        return 0 if self.rows is None else 2 if self.entries is None else 3
+
+    @property
+    def coordinates(self) -> int:
+        """How many different coordinates A's nonzeros may have: one for each place, or an entry and which load of its tile a row
+        comes with, 0 for one that is there already."""
+        if self.entries is None:
+            return max(1, len(self.lines))
+        return (self.most_loaded + 1) << int(self.entries.max(initial=0)).bit_length()
 
     def rows_of(self, places: Index) -> Index:
         """Rows of B at these places."""
@@ -165,18 +189,18 @@ def gather(
 
     Raises RowPlanError where a tile uses more rows than entries of metadata would leave a line for.
     """
-    used: Index = _used(a.pointers, a.coordinates, begins, len(pointers) - 1)
+    used: Index = used_rows(a.pointers, a.coordinates, begins, len(pointers) - 1)
     lines = min(lines, MOST_LINES)
     most = int(used.max(initial=0))
     if -(-most // lanes) + 2 > lines:
         raise RowPlanError(side, int(begins[1] - begins[0]), int(np.argmax(used)), most, max(0, lines - 2) * lanes)
-    mean = _mean_length(a.coordinates, pointers)
+    mean = mean_length(a.coordinates, pointers)
     each = 1 + (BYPASS_ROWS if bypass else 0)  # entries for each row that takes lines
     entries = max(most, int(min(SPARE_ENTRIES * lines * lanes * each / (mean + each), used.sum())))
     metadata = min(metadata_lines(entries, lanes), lines - 1)
     places = np.empty(len(a.coordinates) if with_places else 0, np.int64)
     nothing = np.zeros(0, np.int64)
-    uses = _uses(a.pointers, a.coordinates, begins, len(pointers) - 1) if bypass else _Uses(nothing, nothing, nothing)
+    uses = uses_of(a.pointers, a.coordinates, begins, len(pointers) - 1) if bypass else Uses(nothing, nothing, nothing)
     rows, first, windows, table, early = _gather(
         a.pointers, a.coordinates, begins, pointers, lines - metadata, metadata, lanes, used, uses, places, _positions
     )
@@ -198,7 +222,7 @@ def gather(
 
 
 @njit(cache=True)
-def _used(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, columns: int) -> Index:
+def used_rows(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, columns: int) -> Index:
     """Different columns in each tile along i."""
     tiles = len(begins) - 1
     found = np.zeros(tiles, np.int64)
@@ -212,7 +236,7 @@ def _used(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
     return found
 
 
-class _Uses(NamedTuple):
+class Uses(NamedTuple):
     """Which tiles use each row of B; empty where nobody asks.
 
     Parameters
@@ -227,7 +251,7 @@ class _Uses(NamedTuple):
 
 
 @njit(cache=True)
-def _uses(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, columns: int) -> _Uses:
+def uses_of(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, columns: int) -> Uses:
     count = np.zeros(columns + 1, np.int64)
     for position in range(len(coordinates)):
         count[coordinates[position] + 1] += 1
@@ -242,11 +266,11 @@ def _uses(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
             else:
                 tiles[ends[k]] = tile << 1
                 ends[k] += 1
-    return _Uses(first, tiles, first[:-1].copy())
+    return Uses(first, tiles, first[:-1].copy())
 
 
 @njit(cache=True)
-def _goes_by(k: int, tile: int, life: float, uses: _Uses) -> bool:
+def _goes_by(k: int, tile: int, life: float, uses: Uses) -> bool:
     """Whether a row that the tile uses once would leave before it is used again. ``life``: tiles for which a row stays."""
     at = uses.at[k]
     while uses.tiles[at] >> 1 < tile:
@@ -259,7 +283,7 @@ def _goes_by(k: int, tile: int, life: float, uses: _Uses) -> bool:
 
 
 @njit(cache=True)
-def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
+def mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
     """Mean length of the rows of B that any nonzero of A uses."""
     met = np.zeros(len(pointers) - 1, np.bool_)
     for position in range(len(coordinates)):
@@ -360,7 +384,7 @@ def _gather(
     metadata: int,
     lanes: int,
     used: Index,
-    uses: _Uses,
+    uses: Uses,
     places: Index,
     where: Index,
 ) -> tuple[Index, Index, Index, Index, NDArray[np.bool_]]:

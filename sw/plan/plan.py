@@ -8,11 +8,12 @@ import numpy as np
 from sw.formats.csr import Csr
 from sw.golden.tuning import TileGrid, tile_grid
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LOAD_REUSE, LOAD_USED, Hardware
+from sw.scheme.terms import LOAD_PLANNED, LOAD_REUSE, LOAD_USED, Hardware
 from sw.stats.pattern import Pattern
 
 from .gather import Index, RowPlan, gather
 from .placement import alone
+from .replacement import place_rows
 from .row_order import in_order, row_order
 from .shapes import TileShapes
 from .stored_a import StoredA
@@ -96,8 +97,12 @@ def plan(
         shapes = TileShapes.of(scheme.tiles, b.columns, a.columns)
     if scheme.gathers:
         lines = scheme.rows_lines(design.line_bytes)
-        options: dict[str, Any] = {"with_places": with_places, "side": side, "bypass": scheme.load == LOAD_REUSE}
-        rows_of_b = gather(a, begins, b.pointers, lines, design.lanes, **options)
+        options: dict[str, Any] = {"with_places": with_places, "side": side}
+        if scheme.load == LOAD_PLANNED:
+            rows_of_b = place_rows(a, begins, b.pointers, lines, design.lanes, **options)
+        else:
+            options |= {"bypass": scheme.load == LOAD_REUSE}
+            rows_of_b = gather(a, begins, b.pointers, lines, design.lanes, **options)
     grids = {"j": TileGrid(scheme.T_j, 0), "k": TileGrid(scheme.T_k, 0)}
     if scheme.tuning:
         grids = {"j": tile_grid(scheme.T_j, b.columns), "k": tile_grid(scheme.T_k, a.columns)}

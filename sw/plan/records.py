@@ -15,7 +15,7 @@ def tensor_formats(design: Hardware, inner: int, columns: int) -> dict[str, Memo
 
 
 def record_formats(planned: Plan[Matrix], design: Hardware) -> dict[str, MemoryCsr]:
-    """The formats of a plan. Coordinates of A are columns, or places where tiles load what they use of B."""
+    """The formats of a plan. Coordinates of A are columns, or say where rows of B are where tiles load what they use."""
     found = planned.rows_of_b
-    inner = planned.a.columns if found is None else max(1, len(found.lines))
+    inner = planned.a.columns if found is None else found.coordinates
     return tensor_formats(design, inner, planned.b.columns)

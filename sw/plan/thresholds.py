@@ -15,6 +15,7 @@ __all__ = [
     "BYTES_A_ROW",
     "COUNTS_A_MAC",
     "DRT_SIDE",
+    "EARLY_SHARE",
     "EVEN_GROWTH",
     "EVEN_OVERFLOW",
     "EVEN_SAFE",
@@ -52,6 +53,7 @@ __all__ = [
     "LIST_FINER",
     "LIST_GIVEN_UP",
     "LIST_HOPELESS",
+    "LOOKED_AT",
     "MANY_K_TILES",
     "MANY_MORE",
     "MOST_COUNTS",
@@ -60,11 +62,13 @@ __all__ = [
     "MOST_JUDGED_UNITS",
     "MOST_LISTS",
     "MOST_OF_B_IN_STRIPS",
+    "MOST_PLANS",
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
     "ORDER_GAIN",
     "ORDER_MOST_USERS",
     "ORDER_SHARE_OF_B",
+    "PLANNED_ENTRIES",
     "PSEUDO_TILES",
     "REPLAY_CLOSE",
     "RUN_OF_ROWS",
@@ -95,6 +99,7 @@ __all__ = [
     "TUNING_HYSTERESIS",
     "UNITS_A_TILE",
     "UNUSED",
+    "UNUSED_ENTRIES",
 ]
 
 # Of papers -----------------------------------------------------------------------------------------------------------
@@ -133,6 +138,17 @@ BYPASS_LIFE = 0.7
 BYPASS_LINES = 3
 # What the newest tile counts in the mean of what tiles load. Chosen.
 BYPASS_NEWEST = 0.1
+# Entries for rows whose lines are planned, for each that rows of mean length take.
+PLANNED_ENTRIES = 1.15
+# A plan is made anew, with fewer entries, where it has left this share of them unused; so many plans at most. Chosen.
+UNUSED_ENTRIES = 0.15
+MOST_PLANS = 3
+# Rows and free runs that a search for the cheapest lines looks at: all of them save 1 to 2 % more bytes and take ten times as
+# long (loc-Brightkite, copter2).
+LOOKED_AT = 64
+# A tile is loaded beside the one before if the rows of both take at most this share of the lines: between rows of unequal lengths
+# some are lost. Chosen.
+EARLY_SHARE = 0.95
 # A tile of strips ends early rather than use more than this share of the entries that B's partition could hold, so that a few
 # full rows of A do not leave the metadata of all tiles without room. Chosen.
 SHARE_OF_ENTRIES = 4

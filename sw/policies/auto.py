@@ -44,7 +44,7 @@ from sw.plan.thresholds import (
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, shared_buffer
-from sw.scheme.terms import BUFFERING, LOAD_REUSE, STREAMING
+from sw.scheme.terms import BUFFERING, GATHERS, LOAD_REUSE, STREAMING
 from sw.stats.occupancy import occupancy
 from sw.stats.workload import Workload
 
@@ -68,6 +68,7 @@ def auto(
     effort: float = 1.0,
     uneven: bool = False,
     lists: bool = True,
+    load: str | None = None,
     **options: Any,
 ) -> Scheme:
     """The best scheme that the hardware can run.
@@ -79,10 +80,11 @@ def auto(
     finalists: how many candidates of a grid are judged at most. effort: multiplies what judging may cost.
     lists: tiles that load the rows of B that they use, and keep them for the next (:mod:`sw.plan.gather`), are candidates, and
         such tiles of strips (:mod:`sw.cost.candidates.strip_width`), where rows of C are long.
+    load: one of ``GATHERS``: of tiles that load what they use those that keep rows in this way, and nothing else.
     uneven: super-tiles along i that load what they use are candidates too, which no hardware runs.
     """
     if options:
-        raise TypeError(f"auto takes the options finalists, effort, uneven and lists, not {', '.join(options)}")
+        raise TypeError(f"auto takes the options finalists, effort, uneven, lists and load, not {', '.join(options)}")
     if isinstance(finalists, bool) or not isinstance(finalists, int) or finalists < 1:
         raise SchemeError("option finalists", finalists, "an integer of at least 1")
     if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort > 0:
@@ -90,7 +92,11 @@ def auto(
     for name, flag in (("uneven", uneven), ("lists", lists)):
         if not isinstance(flag, bool):
             raise SchemeError(f"option {name}", flag, "true or false")
+    if load is not None and load not in GATHERS:
+        raise SchemeError("load", load, f"one of {', '.join(GATHERS)}")
     workload = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
+    if load is not None:
+        return _of_load(workload, design, load, passes)
 
     lists, modelled = lists and not passes.fixes_a, judge is not None
 
@@ -120,6 +126,17 @@ def auto(
         near, judged = _judged(Bench(workload, judge, _units(near, effort)), near, found[0])
     chosen = [*near, *(c for c in found if c not in near)] if grids or judged else found
     return evened(_chosen(workload, chosen, judged))
+
+
+def _of_load(workload: Workload, design: Machine, load: str, passes: Passes) -> Scheme:
+    """The best tiles that keep rows of B in this way."""
+    found = best_kept("auto", workload, design, load=load)
+    if not found:
+        raise SchemeError(
+            "load", load, "left out: A has few rows or no nonzeros, or B's partition is too small for what they use"
+        )
+    on_chip = with_scratch(workload, design, found[0], passes)
+    return _chosen(workload, [*([] if on_chip is None else [on_chip]), *found], {})
 
 
 def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sw.engine_result import EngineResult
 from sw.runtime.result import TENSORS, TRAFFIC
-from sw.scheme.terms import GUSTAVSON, LISTS
+from sw.scheme.terms import GATHERS, GUSTAVSON
 
 from .architecture import architecture, shares
 from .charts import Segment, bars, both, energy_parts, occupancy, short
@@ -66,6 +66,7 @@ LOADS = {
     "used": "the rows of B that it uses",
     "list": "a list of the rows of B that it uses; they stay for the tiles after it while there is room",
     "reuse": "a list of the rows of B that it uses; those stay that are used again in time, the others go by",
+    "planned": "a list of the rows of B that it uses, each at a place planned for it; those leave that are worth the least",
 }
 
 
@@ -150,7 +151,7 @@ def _entry(given: dict[str, Any], columns: int) -> dict[str, Any]:
     """A scheme as a row: shape, what is loaded and kept, and its costs; None for costs that it does not have."""
     costs = {name: given.get("predicted", given).get(name) for name in (*MEASURES, "dram_bytes")}
     load = given.get("load") or ("window" if given.get("windows") else "tile")
-    strips = load in LISTS and (given.get("T_j") or columns) < columns
+    strips = load in GATHERS and (given.get("T_j") or columns) < columns
     kept = [tensor for tensor, mode in given.get("mode", {}).items() if mode == "buffering"]
     shape = {name: given.get(name) for name in ("policy", "order", "T_i", "T_j", "T_k")}
     return (

@@ -154,6 +154,8 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     """
     stored = record_formats(planned, design)
     scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
+    if gathered is not None and gathered.entries is not None:
+        raise ImageError(f"load is {scheme.load}, which the hardware cannot run")
     list_rows = None if gathered is None else gathered.rows
     rows, inner, columns = a.rows, a.columns, b.columns
     # Regions are as large as the smallest tiles that tuning may make need them.

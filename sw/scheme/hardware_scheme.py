@@ -12,8 +12,8 @@ from .shares import partition_of
 from .terms import (
     BUFFERING,
     CARRIED,
+    GATHERS,
     JOINED,
-    LISTS,
     LOAD_TILE,
     LOAD_USED,
     LOAD_WINDOW,
@@ -69,7 +69,9 @@ class HardwareScheme:
         j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides, ``order`` is ``jki``, and B alone is
         buffered. Empty for one shape. No hardware runs these.
     load: what a tile loads of B: ``tile`` all of its part, ``list`` the rows that it uses, which stay in place for the tiles
-        after it (:mod:`sw.plan.gather`; k is whole then), ``used`` the same for itself alone, with ``tiles`` that cut i alone.
+        after it (:mod:`sw.plan.gather`; k is whole then), ``reuse`` those of them that are used again in time,
+        ``planned`` the same at places chosen for each (:mod:`sw.plan.replacement`; no hardware runs these), ``used`` the rows
+        that it uses for itself alone, with ``tiles`` that cut i alone.
     partial_rows: what becomes of partial rows of C where k is cut: ``carried`` along from step to step, or ``joined`` by the last
         step from the parts that each step has written (HYTE 5.1, 5.3).
     scratch_bytes: of C's partition the last ones, in which fibers of rows that are merged in several steps stay on chip
@@ -106,8 +108,8 @@ class HardwareScheme:
             raise SchemeError("tuning", self.tuning, "true or false")
         if not isinstance(self.tiles, list):
             raise SchemeError("tiles", self.tiles, "a list of tiles")
-        if self.load not in (LOAD_TILE, *((LOAD_USED,) if self.tiles else LISTS)):
-            allowed = f"{LOAD_TILE}, {', '.join(LISTS)}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles"
+        if self.load not in (LOAD_TILE, *((LOAD_USED,) if self.tiles else GATHERS)):
+            allowed = f"{LOAD_TILE}, {', '.join(GATHERS)}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles"
             raise SchemeError("load", self.load, allowed)
         integer("strips", self.strips, 0)
         if self.strips and not self.gathers:
@@ -137,7 +139,7 @@ class HardwareScheme:
     @property
     def gathers(self) -> bool:
         """A tile loads the rows of B that it uses, and finds those in place that tiles before it have loaded."""
-        return self.load in LISTS
+        return self.load in GATHERS
 
     @property
     def rewrites_a(self) -> bool:

@@ -4,11 +4,13 @@ __all__ = [
     "BUFFERING",
     "CARRIED",
     "EXPLICIT_ORDER",
+    "GATHERS",
     "GUSTAVSON",
     "INNER",
     "JOINED",
     "LISTS",
     "LOAD_LIST",
+    "LOAD_PLANNED",
     "LOAD_REUSE",
     "LOAD_TILE",
     "LOAD_USED",
@@ -33,10 +35,11 @@ STREAMING, BUFFERING = "streaming", "buffering"
 # Partial rows of C: each k step takes all of them along; each writes those that it makes, and the last one joins them.
 CARRIED, JOINED = "carried", "joined"
 # What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; of these rows those that are used
-# again in time, while the others go by; the rows that it uses for itself alone.
-LOAD_TILE, LOAD_LIST, LOAD_REUSE, LOAD_USED = "tile", "list", "reuse", "used"
-# Of these, where tiles keep rows for one another.
+# again in time, while the others go by; the same, at places planned for each of them; the rows that it uses for itself alone.
+LOAD_TILE, LOAD_LIST, LOAD_REUSE, LOAD_PLANNED, LOAD_USED = "tile", "list", "reuse", "planned", "used"
+# Of these, where tiles keep rows for one another: those that hardware runs, and all.
 LISTS = (LOAD_LIST, LOAD_REUSE)
+GATHERS = (*LISTS, LOAD_PLANNED)
 # Read, not written: tiles said which range of k they span.
 LOAD_WINDOW = "window"
 GUSTAVSON, OUTER, INNER, WEIGHT_STATIONARY = "gustavson", "outer", "inner", "weight_stationary"

@@ -88,7 +88,7 @@ def _part(workload: Workload, rows: RowWork) -> tuple[RowWork, int]:
 
 
 def best_kept(
-    policy: str, workload: Workload, design: Machine, *, judged: bool = False
+    policy: str, workload: Workload, design: Machine, *, judged: bool = False, load: str | None = None
 ) -> list[tuple[Scheme, Prediction]]:
     """The schemes of the fewest predicted cycles whose tiles load what they use: where all of it stays, and where only that stays
     which is used again in time, if that is cheaper; not validated.
@@ -101,6 +101,7 @@ def best_kept(
     policy: name that the scheme carries.
     workload: the operands, A of I x K and B of K x J.
     judged: the model tier looks at both, so that rows that go by need not be better by a margin.
+    load: the only one of ``GATHERS`` that is asked for.
     """
     capacity = kept_capacity(workload, design)
     if capacity == 0:
@@ -128,15 +129,28 @@ def best_kept(
     if whole is not some and HEIGHT_STEP * T_i > most:
         T_i = whole.climb(T_i)  # the valley may lie beyond
     T_i = whole.finest(T_i)
+
+    def lowest(load: str, first: int) -> tuple[int, float]:
+        """The best height where rows go by, looked for from ``first`` on, and its cycles. Such rows take no lines, so
+        tiles may be lower, or taller."""
+        costs = _Costs(lambda T_i: cycles(T_i, rows, load), workload.I // 2)
+        # Where there are few rows all of it is tried.
+        starts = (first, T_i, costs.most) if part is rows else (first,)
+        height = min((costs.climb(start) for start in starts), key=costs.at)
+        return height, costs.at(height)
+
+    if load not in (None, LOAD_LIST):
+        height, _ = lowest(load, max(FEWEST_ROWS, T_i // 4))
+        only = predicted(height, rows, load)
+        return [] if only is None else [(kept_scheme(policy, workload, design, height, load), only)]
     prediction = predicted(T_i, rows)
     if prediction is None:
         return []
     found = [(kept_scheme(policy, workload, design, T_i), prediction)]
-    # Rows that go by take no lines, so that tiles may be lower, or taller; where there are few rows all of it is tried.
-    reuse = _Costs(lambda T_i: cycles(T_i, rows, LOAD_REUSE), workload.I // 2)
-    starts = (T_i // 4, T_i, reuse.most) if part is rows else (T_i // 4,)
-    height = min((reuse.climb(start) for start in starts), key=reuse.at)
+    if load == LOAD_LIST:
+        return found
+    height, by = lowest(LOAD_REUSE, T_i // 4)
     least = (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles
-    if reuse.at(height) < least and (other := predicted(height, rows, LOAD_REUSE)) is not None:
+    if by < least and (other := predicted(height, rows, LOAD_REUSE)) is not None:
         found.insert(0, (kept_scheme(policy, workload, design, height, LOAD_REUSE), other))
     return found

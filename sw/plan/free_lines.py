@@ -1,0 +1,119 @@
+"""Lines of a partition that are free, as runs: the shortest one that is long enough is found at once."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.jit import njit
+
+from .gather import Index
+
+__all__ = ["FreeLines", "claim", "free_lines_of", "release", "shortest_run"]
+
+
+class FreeLines(NamedTuple):
+    """Who has each line, and the free ones as runs, which are in lists by their length.
+
+    Parameters
+    ----------
+    owner: int64[lines], the number that has it; -1 where it is free.
+    length: int64[lines], of the run, at its first and at its last line; other places mean nothing.
+    first: int64[lines + 1], a run of each length; -1 for none. following, preceding: int64[lines], of the same length, by
+        first line.
+    lengths: uint64, a bit for each length that there is.
+    """
+
+    owner: Index
+    length: Index
+    first: Index
+    following: Index
+    preceding: Index
+    lengths: NDArray[np.uint64]
+
+
+@njit(cache=True)
+def free_lines_of(lines: int) -> FreeLines:
+    """A partition of so many lines, all of them free."""
+    found = FreeLines(
+        np.full(lines, -1, np.int64),
+        np.zeros(lines, np.int64),
+        np.full(lines + 1, -1, np.int64),
+        np.full(lines, -1, np.int64),
+        np.full(lines, -1, np.int64),
+        np.zeros((lines >> 6) + 1, np.uint64),
+    )
+    if lines > 0:
+        _add(found, 0, lines)
+    return found
+
+
+@njit(cache=True)
+def _add(free: FreeLines, line: int, length: int) -> None:
+    free.length[line] = length
+    free.length[line + length - 1] = length
+    head = free.first[length]
+    free.following[line], free.preceding[line] = head, -1
+    if head >= 0:
+        free.preceding[head] = line
+    free.first[length] = line
+    free.lengths[length >> 6] |= np.uint64(1) << np.uint64(length & 63)
+
+
+@njit(cache=True)
+def _take(free: FreeLines, line: int, length: int) -> None:
+    before, after = free.preceding[line], free.following[line]
+    if before >= 0:
+        free.following[before] = after
+    else:
+        free.first[length] = after
+        if after < 0:
+            free.lengths[length >> 6] ^= np.uint64(1) << np.uint64(length & 63)
+    if after >= 0:
+        free.preceding[after] = before
+
+
+@njit(cache=True)
+def shortest_run(free: FreeLines, lines: int) -> int:
+    """First line of the shortest run of at least so many lines, one or more; -1 where there is none."""
+    if lines >= len(free.first):
+        return -1
+    word = lines >> 6
+    bits = free.lengths[word] >> np.uint64(lines & 63)
+    length = lines
+    while bits == 0:
+        word += 1
+        if word == len(free.lengths):
+            return -1
+        bits = free.lengths[word]
+        length = word << 6
+    while not bits & np.uint64(1):
+        bits >>= np.uint64(1)
+        length += 1
+    return int(free.first[length])
+
+
+@njit(cache=True)
+def claim(free: FreeLines, line: int, lines: int, owner: int) -> None:
+    """The first lines of the run that begins at ``line``, which is as long, are ``owner``'s."""
+    length = free.length[line]
+    _take(free, line, length)
+    free.owner[line : line + lines] = owner
+    if length > lines:
+        _add(free, line + lines, length - lines)
+
+
+@njit(cache=True)
+def release(free: FreeLines, line: int, lines: int) -> None:
+    """Lines with an owner become free, and one run with those beside them."""
+    first, end = line, line + lines
+    free.owner[first:end] = -1
+    if first > 0 and free.owner[first - 1] < 0:
+        length = free.length[first - 1]
+        first -= length
+        _take(free, first, length)
+    if end < len(free.owner) and free.owner[end] < 0:
+        length = free.length[end]
+        _take(free, end, length)
+        end += length
+    _add(free, first, end - first)
