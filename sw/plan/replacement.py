@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.timing.hardware import MOST_LINES, MOST_PLANNED_ENTRIES
+from sw.timing.hardware import MOST_LINES
 
 from .free_lines import FreeLines, claim, free_lines_of, release, shortest_run
 from .gather import Index, RowPlan, RowPlanError, Rows, Uses, mean_length, used_rows, uses_of
-from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES
+from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANNED_ENTRIES, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES
 
 __all__ = ["place_rows"]
 

@@ -7,7 +7,6 @@ __all__ = [
     "MAXIMUM_ELEMENTS",
     "MOST_LINES",
     "MOST_PARTS",
-    "MOST_PLANNED_ENTRIES",
     "NEXT_CHUNK_LINES",
     "ORDERS",
     "READER_CYCLES",
@@ -29,9 +28,6 @@ JOB_MARGIN = 32
 MAXIMUM_ELEMENTS = 4294967295
 # Lines of B's partition that an entry can name (rtl.types).
 MOST_LINES = 65535
-# Entries of metadata that a plan may choose among: half of the bits of A's coordinate, whose other half says which load of its
-# tile a row comes with.
-MOST_PLANNED_ENTRIES = 1 << 16
 # Parts of a row of C that the last k step joins to its own (rtl.types).
 MOST_PARTS = 32
 # Lines of the chunks after it (rtl.accessor.chunk_peeker).
