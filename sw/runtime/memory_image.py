@@ -154,9 +154,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     """
     stored = record_formats(planned, design)
     scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
-    if gathered is not None and gathered.entries is not None:
-        raise ImageError(f"load is {scheme.load}, which the hardware cannot run")
-    list_rows = None if gathered is None else gathered.rows
+    list_rows = _list_rows(planned)
     rows, inner, columns = a.rows, a.columns, b.columns
     # Regions are as large as the smallest tiles that tuning may make need them.
     grids = planned.grids
@@ -265,6 +263,14 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         stored=stored["C"],
         row_order=planned.row_order,
     )
+
+
+def _list_rows(planned: Plan[Csr]) -> NDArray[np.int64] | None:
+    """Rows of B at the places of the list, where there is one. Raises ImageError where each has a place of its own."""
+    gathered = planned.rows_of_b
+    if gathered is not None and gathered.entries is not None:
+        raise ImageError(f"load is {planned.scheme.load}, which the hardware cannot run")
+    return None if gathered is None else gathered.rows
 
 
 def _place_stored(layout: _Layout, stored: StoredA, a: Csr) -> dict[str, int]:
