@@ -20,12 +20,9 @@ from sw.timing.hardware import MOST_LINES
 
 from .free_lines import FreeLines, claim, free_lines_of, release, shortest_run
 from .gather import Index, RowPlan, RowPlanError, Rows, Uses, mean_length, used_rows, uses_of
-from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANNED_ENTRIES, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES
+from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANNED_ENTRIES, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES, WORTH
 
 __all__ = ["place_rows"]
-
-# What a row is worth is a number of lines and a fraction of so many parts.
-WORTH = 1 << 20
 
 
 def place_rows(

@@ -101,6 +101,7 @@ __all__ = [
     "UNITS_A_TILE",
     "UNUSED",
     "UNUSED_ENTRIES",
+    "WORTH",
 ]
 
 # Of papers -----------------------------------------------------------------------------------------------------------
@@ -150,6 +151,8 @@ MOST_PLANNED_ENTRIES = 1 << 16
 # Rows and free runs that a search for the cheapest lines looks at: all of them save 1 to 2 % more bytes and take ten times as
 # long (loc-Brightkite, copter2).
 LOOKED_AT = 64
+# What a row is worth is a number of lines and a fraction of so many parts.
+WORTH = 1 << 20
 # A tile is loaded beside the one before if the rows of both take at most this share of the lines: between rows of unequal lengths
 # some are lost. Chosen.
 EARLY_SHARE = 0.95
