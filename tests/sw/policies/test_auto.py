@@ -100,7 +100,7 @@ def test_auto_says_what_it_beat():
     assert scheme.policy == "auto"
     assert 1 <= len(scheme.alternatives) <= 3 + 4  # grids, B streamed, one tile, lists
     assert {"order", "T_i", "T_j", "T_k", "mode", "cycles", "dram_bytes"} <= set(scheme.alternatives[0])
-    assert option_names("auto") == ["finalists", "effort", "uneven", "lists"]
+    assert option_names("auto") == ["finalists", "effort", "uneven", "lists", "load"]
 
 
 @pytest.mark.parametrize("name", OPERANDS)

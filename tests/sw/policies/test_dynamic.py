@@ -198,7 +198,7 @@ def test_what_no_model_does_with_a_list_is_refused(tiles, fields, message):
 def test_loading_what_is_used_goes_with_tiles():
     scheme = schedule("drt", MATRICES["one"], MATRICES["one"], TINY)
     with pytest.raises(
-        SchemeError, match="^scheme: load = 'used': must be tile, list, reuse, or used or window beside tiles$"
+        SchemeError, match="^scheme: load = 'used': must be tile, list, reuse, planned, or used or window beside tiles$"
     ):
         replace(scheme, tiles=[], load="used")
 
