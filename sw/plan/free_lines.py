@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .gather import Index
+from .linked import link, unlink
 
 __all__ = ["FreeLines", "claim", "free_lines_of", "release", "shortest_run"]
 
@@ -52,25 +53,15 @@ def free_lines_of(lines: int) -> FreeLines:
 def _add(free: FreeLines, line: int, length: int) -> None:
     free.length[line] = length
     free.length[line + length - 1] = length
-    head = free.first[length]
-    free.following[line], free.preceding[line] = head, -1
-    if head >= 0:
-        free.preceding[head] = line
-    free.first[length] = line
+    link(free.first, free.following, free.preceding, length, line)
     free.lengths[length >> 6] |= np.uint64(1) << np.uint64(length & 63)
 
 
 @njit(cache=True)
 def _take(free: FreeLines, line: int, length: int) -> None:
-    before, after = free.preceding[line], free.following[line]
-    if before >= 0:
-        free.following[before] = after
-    else:
-        free.first[length] = after
-        if after < 0:
-            free.lengths[length >> 6] ^= np.uint64(1) << np.uint64(length & 63)
-    if after >= 0:
-        free.preceding[after] = before
+    unlink(free.first, free.following, free.preceding, length, line)
+    if free.first[length] < 0:
+        free.lengths[length >> 6] ^= np.uint64(1) << np.uint64(length & 63)
 
 
 @njit(cache=True)

@@ -20,6 +20,7 @@ from sw.timing.hardware import MOST_LINES
 
 from .free_lines import FreeLines, claim, free_lines_of, release, shortest_run
 from .gather import Index, RowPlan, RowPlanError, Rows, Uses, mean_length, used_rows, uses_of
+from .linked import link, unlink
 from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANNED_ENTRIES, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES, WORTH
 
 __all__ = ["place_rows"]
@@ -129,24 +130,14 @@ def _partition(rows: int, tiles: int, lines: int, entries: int) -> _Partition:
 def _may_leave(at: _Partition, row: int, tile: int) -> None:
     """No present tile uses the row, which ``tile`` will use."""
     at.leaves[row] = tile
-    head = at.first[tile]
-    at.following[row], at.preceding[row] = head, -1
-    if head >= 0:
-        at.preceding[head] = row
-    at.first[tile] = row
+    link(at.first, at.following, at.preceding, tile, row)
     at.state[1] = max(at.state[1], tile)
 
 
 @njit(cache=True)
 def _stays(at: _Partition, row: int) -> None:
     """A row that might have left."""
-    before, after = at.preceding[row], at.following[row]
-    if before >= 0:
-        at.following[before] = after
-    else:
-        at.first[at.leaves[row]] = after
-    if after >= 0:
-        at.preceding[after] = before
+    unlink(at.first, at.following, at.preceding, at.leaves[row], row)
     at.leaves[row] = -1
 
 

@@ -21,6 +21,7 @@ from sw.scheme.terms import NATURAL, ROW_ORDERS, Hardware
 from sw.stats.pattern import Pattern
 
 from .gather import Index
+from .linked import link, unlink
 from .thresholds import ORDER_GAIN, ORDER_MOST_USERS, ORDER_SHARE_OF_B
 
 __all__ = ["best_orders", "in_order", "inverse", "row_order"]
@@ -103,13 +104,13 @@ class _Waiting(NamedTuple):
 
     Parameters
     ----------
-    first: int64[degree + 1], of each list; -1 for none. following, before: int64[I], of each row in its list.
+    first, following, preceding: int64[degree + 1], int64[I], int64[I], the lists (:mod:`.linked`).
     missing: int64[I], rows of B that are not on chip; -1 for rows that had their turn. degree: int64[I], rows of B of each.
     """
 
     first: NDArray[Any]
     following: NDArray[Any]
-    before: NDArray[Any]
+    preceding: NDArray[Any]
     missing: NDArray[Any]
     degree: NDArray[Any]
 
@@ -149,7 +150,7 @@ def _greedy(
             least += 1
         if least <= most:
             row = first[least]
-            _leave(waiting, row)
+            unlink(first, waiting.following, waiting.preceding, missing[row], row)
         else:
             while missing[natural] < 0:
                 natural += 1
@@ -212,29 +213,13 @@ def _change(waiting: _Waiting, users_begin: NDArray[Any], users: NDArray[Any], k
         if waiting.missing[row] < 0:
             continue
         if waiting.missing[row] < waiting.degree[row]:
-            _leave(waiting, row)
+            unlink(waiting.first, waiting.following, waiting.preceding, waiting.missing[row], row)
         waiting.missing[row] += step
         number = waiting.missing[row]
         if number < waiting.degree[row]:
-            head = waiting.first[number]
-            waiting.following[row], waiting.before[row] = head, -1
-            if head >= 0:
-                waiting.before[head] = row
-            waiting.first[number] = row
+            link(waiting.first, waiting.following, waiting.preceding, number, row)
             least = min(least, number)
     return least
-
-
-@njit(cache=True)
-def _leave(waiting: _Waiting, row: int) -> None:
-    """A row leaves its list."""
-    following, before = waiting.following[row], waiting.before[row]
-    if before >= 0:
-        waiting.following[before] = following
-    else:
-        waiting.first[waiting.missing[row]] = following
-    if following >= 0:
-        waiting.before[following] = before
 
 
 def _of_file(name: str, rows: int) -> Index:
