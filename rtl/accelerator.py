@@ -220,6 +220,7 @@ class Accelerator(Block):
         m.d.comb += scheme.order.eq(settings.order)
         m.d.comb += [scheme.joined.eq(settings.modes.joined), scheme.part_words.eq(settings.part_words)]
         m.d.comb += [scheme.gathered.eq(settings.modes.windows), scheme.by_list.eq(settings.modes.listed)]
+        m.d.comb += [scheme.planned.eq(settings.modes.planned), scheme.entry_bits.eq(settings.modes.entry_bits)]
         m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), tune.enable.eq(settings.tuning.enable)]
         m.d.comb += scheme.scratch.eq(settings.scratch_lines)
         m.d.comb += [tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]

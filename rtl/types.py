@@ -16,6 +16,7 @@ __all__ = [
     "COORDINATE_WIDTH",
     "ENTRY_WIDTH",
     "LINE_WIDTH",
+    "LISTED_ENTRY_WIDTH",
     "LONG_LEAVES",
     "MOST_PARTS",
     "POSITION_WIDTH",
@@ -39,6 +40,7 @@ __all__ = [
     "read_request",
     "record_request",
     "ring_place",
+    "row_place",
     "scratch_fiber",
     "scratch_places",
     "scratch_position",
@@ -57,6 +59,8 @@ BEATS_WIDTH = 24
 # Of lines and of entries of metadata in B's partition, as the table of windows tells them.
 LINE_WIDTH = 16
 ENTRY_WIDTH = 24
+# Of an entry of metadata, as a list of rows tells it.
+LISTED_ENTRY_WIDTH = 16
 # Partial fibers of a row that the last k step joins: k has at most one tile more.
 MOST_PARTS = 32
 # The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
@@ -339,6 +343,9 @@ def ring_place() -> data.StructLayout:
     Lines count from the partition's first. ``metadata`` lines at its end hold entries, ``metadata`` times lanes of them; the
     window's first row has entry ``entry``, and after the last entry comes entry 0. ``early``: none of these
     ``lines`` holds what the tile before this one uses.
+
+    Where each row has a place of its own the first row of a window only stands for all that are in place: ``kept`` is 1.
+    ``lines`` are the rows that find place, and ``entry`` and ``line`` are 0.
     """
     places = {
         "kept": ENTRY_WIDTH,
@@ -348,3 +355,8 @@ def ring_place() -> data.StructLayout:
         "metadata": LINE_WIDTH,
     }
     return data.StructLayout({**places, "early": 1})
+
+
+def row_place() -> data.StructLayout:
+    """Where the plan puts a row of B: its first line, counted from the partition's, and its entry of metadata."""
+    return data.StructLayout({"line": LINE_WIDTH, "entry": LISTED_ENTRY_WIDTH})

@@ -54,6 +54,9 @@ class AccessorB(Unit):
     by_list : In(1)
         With ``gathered``: k is a place in a list of rows, of which ``positions`` has the begins and ``pointers`` the ends, behind
         a word that is not used.
+    planned : In(1)
+        With ``by_list``: behind each begin stands where the row goes. Rows of a tile rise in memory up to the last one that finds
+        place.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     pointers, positions, elements : In(address_width)
@@ -74,6 +77,8 @@ class AccessorB(Unit):
         First line of the FIFO-managed region; changes only when a tile is taken.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         As :class:`FiberReader`.
+    misplaced : Out(1), place : Out(POSITION_WIDTH)
+        Pulse: with ``planned`` the row at this place of the list would lie outside the partition. It is not written.
     side_j, side_k : In(COORDINATE_WIDTH), quadrant_counts : Out
         With ``quadrants``: the tile shape, constant while a tile is loaded; its counts, ``QuadrantCounters.latency`` cycles
         after ``idle`` at the latest.
@@ -115,6 +120,7 @@ class AccessorB(Unit):
                 "tile": In(stream.Signature(tile())),
                 "gathered": In(1),
                 "by_list": In(1),
+                "planned": In(1),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
                 "fifo_lines": In(line_address_width + 1),
@@ -134,6 +140,8 @@ class AccessorB(Unit):
                 "fifo_base": Out(line_address_width),
                 "wrong": Out(1),
                 "coordinate": Out(COORDINATE_WIDTH),
+                "misplaced": Out(1),
+                "place": Out(POSITION_WIDTH),
             }
         )
 
@@ -142,7 +150,7 @@ class AccessorB(Unit):
         return sizes | ({"q": 1} if self.quadrants else {}) | ({} if self.fibers == "k" else {"f": self.fibers})
 
     def faults(self) -> Sequence[Fault]:
-        return (Fault("bad_row", self.wrong, self.coordinate),)
+        return (Fault("bad_row", self.wrong, self.coordinate), Fault("bad_place", self.misplaced, self.place))
 
     def activity(self) -> Mapping[str, Value]:
         return {"b_accessor": ~self.idle}
@@ -163,6 +171,7 @@ class AccessorB(Unit):
         connect(m, reader.segments, loader.segments)
         connect(m, reader.sizes, loader.row_sizes)
         connect(m, loader.row_places, reader.places)
+        connect(m, reader.row_places, loader.planned_places)
 
         want = self.tile.payload
         take = Signal()
@@ -182,10 +191,14 @@ class AccessorB(Unit):
             rows.last.eq(want[f"last_{coordinate}"]),
             rows.whole.eq(want[f"whole_{coordinate}"]),
             rows.by_list.eq(self.by_list),
+            *passed(self, rows, "planned"),
+            *passed(self, loader, "planned"),
             rows.from_pointers.eq(want.from_pointers_b),
             rows.advance.eq(want.advance_b),
             self.wrong.eq(reader.wrong),
             self.coordinate.eq(reader.coordinate),
+            *passed(loader, self, "misplaced"),
+            self.place.eq(loader.misplaced_segment + want.begin_k),
             *passed(self, reader, "pointers positions elements"),
             loader.start.eq(take),
             loader.rows.eq(want[f"size_{fiber}"]),

@@ -16,6 +16,7 @@ from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
     record_request,
+    row_place,
     segment,
     write_beat,
     write_request,
@@ -41,7 +42,7 @@ def tile_rows() -> data.StructLayout:
     ``advance`` that the next visit wants the segments that follow, so that their begin positions are written back.
     ``last``: the rows have nothing at or beyond ``high``.
     ``by_list``, with ``whole``: rows are those of a list, whose begins are in place of begin positions and whose ends in place of
-    pointers; they rise in memory within a tile.
+    pointers; they rise in memory within a tile. ``planned``, with ``by_list``: the list says where each row goes.
     """
     return data.StructLayout(
         {
@@ -52,6 +53,7 @@ def tile_rows() -> data.StructLayout:
             "last": 1,
             "whole": 1,
             "by_list": 1,
+            "planned": 1,
             "from_pointers": 1,
             "advance": 1,
         }
@@ -93,6 +95,8 @@ class FiberReader(Block):
     sizes : Out(stream), places : In(stream)
         Of the rows of a ``whole`` tile: how long each is, and what becomes of it (:class:`SegmentPlacement`), a cycle later at
         the earliest.
+    row_places : Out(stream)
+        Where each row of a ``planned`` tile goes, before its size.
     read_request, read_data : client ports of the memory engine, in the order of ``READ_CLIENTS``
     write_request, write_data : a client port of the memory engine
     idle : Out(1)
@@ -121,6 +125,7 @@ class FiberReader(Block):
                 "segments": Out(stream.Signature(segment(lanes))),
                 "sizes": Out(stream.Signature(segment_size())),
                 "places": In(stream.Signature(placement())),
+                "row_places": Out(stream.Signature(row_place())),
                 "read_request": Out(stream.Signature(record_request(address_width))).array(len(READ_CLIENTS)),
                 "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
@@ -145,6 +150,7 @@ class FiberReader(Block):
         connect(m, flipped(self.write_data), writer.write_data)
         connect(m, flipped(self.sizes), whole.sizes)
         connect(m, flipped(self.places), whole.places)
+        connect(m, flipped(self.row_places), pairs.places)
         for n in range(2):
             m.d.comb += connected(pairs.read_request[n], self.read_request[n])
             connect(m, flipped(self.read_data[n]), pairs.read_data[n])
@@ -178,6 +184,7 @@ class FiberReader(Block):
             pairs.run.payload.row.eq(tile.row),
             pairs.run.payload.rows.eq(tile.rows),
             pairs.run.payload.single.eq((tile.whole | tile.from_pointers) & ~tile.by_list),
+            pairs.run.payload.planned.eq(tile.planned),
             pairs.run.payload.pointers.eq(self.pointers),
             pairs.run.payload.positions.eq(self.positions),
             writer.run.valid.eq(~begun & writes & pairs.run.ready),

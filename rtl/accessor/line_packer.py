@@ -1,4 +1,4 @@
-"""Packs fibers into lines without gaps between them."""
+"""Packs fibers into lines: without gaps between them, or each into lines of its own."""
 
 from typing import Any
 
@@ -21,10 +21,20 @@ def packed_line(lanes: int) -> data.StructLayout:
 class LinePacker(Block):
     """Concatenates the elements of fiber words; up to a line of them a cycle.
 
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, a power of two up to 64.
+    apart : bool
+        Fibers may have lines of their own: there are ``apart`` and ``line``.
+
     Members
     -------
     words : In(stream)
-        Elements from lane 0. ``ready`` follows ``lines.ready`` when the word completes a line.
+        Elements from lane 0. ``ready`` follows ``lines.ready`` when the word completes a line, or with ``apart`` a fiber.
+    apart : In(1), line : In(POSITION_WIDTH)
+        Each fiber begins a line, which is ``line`` with its first word, and nothing else lies in its last one. Constant from
+        ``restart`` to ``restart``, and then no fiber is empty and nothing is to be flushed.
     lines : Out(stream)
         Completed lines, in order. Combinational from ``words``. A line that waits is withdrawn by ``flush`` (it comes
         again behind what was held) and by ``restart``.
@@ -45,12 +55,14 @@ class LinePacker(Block):
     Combinational from ``words`` to ``lines``; one word a cycle.
     """
 
-    def __init__(self, *, lanes: int) -> None:
+    def __init__(self, *, lanes: int, apart: bool = False) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         self.lanes = lanes
+        self.has_apart = bool(apart)
         super().__init__(
             {
                 "words": In(stream.Signature(fiber_word(lanes))),
+                **({"apart": In(1), "line": In(POSITION_WIDTH)} if self.has_apart else {}),
                 "lines": Out(stream.Signature(packed_line(lanes))),
                 "position": Out(POSITION_WIDTH),
                 "flush": In(1),
@@ -61,7 +73,7 @@ class LinePacker(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
+        return {"l": self.lanes} | ({"a": 1} if self.has_apart else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -89,9 +101,11 @@ class LinePacker(Block):
         ]
         out = self.lines
         take = Signal()
+        leaves = Signal()  # a line, with this word
         m.d.comb += [
-            take.eq(self.words.valid & ~flushing & (~crosses | out.ready)),
-            self.words.ready.eq(~flushing & (~crosses | out.ready)),
+            leaves.eq(crosses),
+            take.eq(self.words.valid & ~flushing & (~leaves | out.ready)),
+            self.words.ready.eq(~flushing & (~leaves | out.ready)),
             out.payload.index.eq(self.position >> shift),
             self.idle.eq(~flushing),
         ]
@@ -103,7 +117,7 @@ class LinePacker(Block):
                 m.d.comb += self.flushed.eq(1)
                 m.d.sync += [flushing.eq(0), written.eq(lane)]
         with m.Else():
-            m.d.comb += [out.valid.eq(self.words.valid & crosses), out.payload.data.eq(merged)]
+            m.d.comb += [out.valid.eq(self.words.valid & leaves), out.payload.data.eq(merged)]
             for n in range(lanes):
                 m.d.comb += out.payload.mask[n].eq(n >= written)
         with m.If(take):
@@ -115,6 +129,33 @@ class LinePacker(Block):
                 m.d.sync += written.eq(0)
         with m.If(self.flush):
             m.d.sync += flushing.eq(1)
+        if self.has_apart:
+            self._part(m, total, take, leaves, flushing, written)
         with m.If(self.restart):
             m.d.sync += [self.position.eq(0), written.eq(0)]
         return m
+
+    def _part(self, m: Module, total: Signal, take: Signal, leaves: Signal, flushing: Signal, written: Signal) -> None:
+        """Fibers in lines of their own: the first word says which line, the last one hands out what there is of it."""
+        lanes, out = self.lanes, self.lines
+        shift = (lanes - 1).bit_length()
+        begins = Signal(init=1)
+        ends = Signal()
+        m.d.comb += ends.eq(self.apart & self.words.payload.last)
+        with m.If(self.apart & begins & ~flushing):
+            m.d.comb += out.payload.index.eq(self.line)
+        with m.If(ends & ~flushing):
+            m.d.comb += leaves.eq(1)
+            for n in range(lanes):
+                m.d.comb += out.payload.mask[n].eq(n < total)
+        with m.If(self.apart & take):
+            m.d.sync += [begins.eq(ends), self.position.eq(Cat(total[:shift], out.payload.index + total[shift:]))]
+            with m.If(ends):
+                # The lanes beyond a whole line follow in a line of their own.
+                m.d.sync += flushing.eq(total > lanes)
+                with m.If(total < lanes):
+                    m.d.sync += self.position[:shift].eq(0)
+        with m.If(self.apart & flushing & out.ready):
+            m.d.sync += [self.position[:shift].eq(0), written.eq(0)]
+        with m.If(self.restart):
+            m.d.sync += begins.eq(1)

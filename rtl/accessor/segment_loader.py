@@ -3,14 +3,14 @@
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
-from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, ring_place, segment, sram_write
+from ..lib.stream import StreamQueue, StreamRegister
+from ..types import POSITION_WIDTH, ring_place, row_place, segment, sram_write
 from .line_packer import LinePacker
 from .partition_layout import PartitionLayout
 from .segment_entries import SegmentEntries
@@ -19,6 +19,9 @@ from .segment_sums import SegmentSums
 from .settled_segments import SettledSegments
 
 __all__ = ["SegmentLoader"]
+
+# Places that have come before their segments.
+PLACES_UNDER_WAY = 128
 
 
 class SegmentLoader(Block):
@@ -34,6 +37,9 @@ class SegmentLoader(Block):
     With ``gathered`` the partition is a ring: ``ring`` says which lines take the segments, behind which entries of metadata
     theirs follow, and how many segments at the tile's begin are in place already. What does not fit these lines is bumped.
 
+    With ``planned`` each segment has lines and an entry of its own, which ``planned_places`` says. So many segments as
+    ``ring.lines`` are put in place, those after them are bumped.
+
     Parameters
     ----------
     lanes, line_address_width : int
@@ -46,6 +52,11 @@ class SegmentLoader(Block):
         Pulse while ``ready``, as the reader takes its tile: segments of the tile; its rows are read whole.
     gathered : In(1), ring : In(ring_place)
         With ``fifo_region``, as ``start``.
+    planned : In(1), planned_places : In(stream)
+        With ``fifo_region`` and ``gathered``, constant during a tile: where each segment goes, before its size.
+    misplaced : Out(1), misplaced_segment : Out(POSITION_WIDTH)
+        Pulse: with ``planned``, a segment would lie outside the partition, the how many-th of the tile it is, those kept included.
+        Nothing is written outside.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     row_sizes : In(stream), row_places : Out(stream)
@@ -79,7 +90,15 @@ class SegmentLoader(Block):
         self.lanes = lanes
         self.line_address_width = line_address_width
         self.fifo_region = bool(fifo_region)
-        windowed = {"settled": Out(POSITION_WIDTH), "gathered": In(1), "ring": In(ring_place())}
+        windowed = {
+            "settled": Out(POSITION_WIDTH),
+            "gathered": In(1),
+            "ring": In(ring_place()),
+            "planned": In(1),
+            "planned_places": In(stream.Signature(row_place())),
+            "misplaced": Out(1),
+            "misplaced_segment": Out(POSITION_WIDTH),
+        }
         super().__init__(
             {
                 "start": In(1),
@@ -117,7 +136,7 @@ class SegmentLoader(Block):
         # Of rows that are read whole the reader asks first what becomes of them; of others it is known in step with the sums.
         m.submodules.placement = places = SegmentPlacement(remembered=remembered)
         m.submodules.entries = entries = SegmentEntries(lanes=lanes, line_address_width=law, remembered=remembered)
-        m.submodules.packer = packer = LinePacker(lanes=lanes)
+        m.submodules.packer = packer = LinePacker(lanes=lanes, apart=self.fifo_region)
         # Left through a queue, so that neither SRAM port waits for the other.
         m.submodules.lines_out = lines_out = StreamQueue(shape=self.sram_write[0].payload.shape(), depth=2)
         connect(m, flipped(self.sram_write[0]), lines_out.o)
@@ -150,9 +169,11 @@ class SegmentLoader(Block):
 
         item, step = sums.summed.payload, places.steps
         gone = Signal()
+        planned: Value = self.planned if self.fifo_region else Const(0)
         m.d.comb += [
             step.valid.eq(self.row_sizes.valid | (sums.stepping & ~whole)),
             step.payload.eq(Mux(self.row_sizes.valid, self.row_sizes.payload, sums.step)),
+            sums.planned.eq(planned),
             self.row_sizes.ready.eq(step.ready),
             self.row_places.valid.eq(places.places.valid),
             self.row_places.payload.eq(places.places.payload),
@@ -168,6 +189,7 @@ class SegmentLoader(Block):
             packer.words.valid.eq(valid & entries.free & ~skipped),
             packer.words.payload.line.eq(item.word.line),
             packer.words.payload.count.eq(item.word.count),
+            packer.words.payload.last.eq(item.word.last),
             *passed(item, entries.word, "entry memory_begin position total"),
             entries.word.last.eq(item.word.last),
             entries.valid.eq(valid),
@@ -186,7 +208,7 @@ class SegmentLoader(Block):
         m.d.comb += [
             lines_out.i.valid.eq(out.valid),
             out.ready.eq(lines_out.i.ready),
-            lines_out.i.payload.address.eq(layout.data_base + out.payload.index),
+            lines_out.i.payload.address.eq(Mux(planned, 0, layout.data_base) + out.payload.index),
             lines_out.i.payload.mask.eq(out.payload.mask),
             lines_out.i.payload.line.eq(out.payload.data),
         ]
@@ -194,22 +216,25 @@ class SegmentLoader(Block):
             m.submodules.settling = settling = SettledSegments(lanes=lanes, line_address_width=law)
             unsettled = settling.pending
             data_write, entry_write = self.sram_write
+            lines = self._place_apart(m, layout, sums, step, packer, place, ended)
             m.d.comb += [
                 *passed(self, settling, "start"),
                 *passed(layout, settling, "kept place_kept"),
-                *passed(sums, settling, "index entry_lane"),
+                *passed(sums, settling, "index"),
+                # Entries that the plan places are told one by one: those beside them in their line are not written.
+                settling.entry_lane.eq(Mux(planned, 0, sums.entry_lane)),
                 settling.line_written.eq(data_write.valid & data_write.ready),
                 settling.entry_written.eq(entry_write.valid & entry_write.ready),
                 settling.ended.eq(ended),
                 settling.segments.eq(item.segments),
-                settling.nonzeros.eq(item.reach),
-                settling.whole_line.eq(item.entry.lane == lanes - 1),
+                settling.lines.eq(lines),
+                settling.whole_line.eq(planned | (item.entry.lane == lanes - 1)),
                 settling.moves.eq(place.beyond | place.bumped),
                 *passed(settling, self, "settled"),
             ]
         # The last line goes out when every segment has been packed.
         emptied = sums.idle & packer.idle
-        used = (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift
+        used = Mux(planned, 0, (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)
         reached = Signal(law + 1)
         m.d.comb += [
             packer.flush.eq(~flushed & self.reader_idle & emptied & ~layout.starting.any() & ~self.start),
@@ -217,13 +242,69 @@ class SegmentLoader(Block):
             self.idle.eq(emptied & flushed & entries.idle & (lines_out.level == 0)),
             self.ready.eq(self.idle & ~entries.remembers & ~unsettled),
         ]
-        with m.If(layout.starting[0] & ~layout.chained):
+        with m.If(layout.starting[0] & (~layout.chained | planned)):
             m.d.sync += self.occupied.eq(layout.metadata_lines)
         with m.If(packer.flush):
             m.d.sync += flushed.eq(1)
             with m.If(~layout.chained | (reached > self.occupied)):
                 m.d.sync += self.occupied.eq(reached)
         return m
+
+    def _place_apart(
+        self,
+        m: Module,
+        layout: PartitionLayout,
+        sums: SegmentSums,
+        step: Any,
+        packer: LinePacker,
+        place: Any,
+        ended: Value,
+    ) -> Value:
+        """Segments whose lines and entries the plan says. Returns the lines of data that the tile's segments take so far."""
+        lanes, item = self.lanes, sums.summed.payload
+        shift = (lanes - 1).bit_length()
+        m.submodules.listed_places = listed = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
+        # What the block memory answers late in its cycle goes into a register before entries are compared.
+        m.submodules.row_place = told = StreamRegister(shape=row_place())
+        connect(m, flipped(self.planned_places), listed.i)
+        connect(m, listed.o, told.i)
+        connect(m, told.o, sums.row_places)
+        earlier = Signal(POSITION_WIDTH)  # lines of the segments before
+        own = Signal(POSITION_WIDTH)
+        lines = Signal(POSITION_WIDTH)
+        m.d.comb += [
+            own.eq((Mux(self.planned, item.total, item.reach) + (lanes - 1)) >> shift),
+            lines.eq(earlier + own),
+            packer.apart.eq(self.planned),
+            packer.line.eq(item.position >> shift),
+        ]
+        with m.If(self.planned & self.row_sizes.valid):
+            m.d.comb += step.payload.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
+        stays = ended & self.planned & ~place.bumped
+        with m.If(stays):
+            m.d.sync += earlier.eq(lines)
+        with m.If(self.start):
+            m.d.sync += earlier.eq(0)
+
+        # A step behind: where the segment ends, and whether the partition does before.
+        line_end = Signal(POSITION_WIDTH)
+        last = Signal(data.StructLayout({"ended": 1, "stays": 1, "outside": 1, "number": POSITION_WIDTH}))
+        used = Signal(POSITION_WIDTH)
+        m.d.sync += [
+            line_end.eq((item.position >> shift) + own),
+            last.ended.eq(ended & self.planned),
+            last.stays.eq(stays & (item.total != 0)),
+            last.outside.eq(item.outside),
+            last.number.eq(item.segments - 1),
+        ]
+        m.d.comb += [
+            used.eq(layout.metadata_lines + line_end - self.base),
+            self.misplaced.eq(last.ended & (last.outside | last.stays & (line_end > layout.fifo_base))),
+            self.misplaced_segment.eq(last.number),
+        ]
+        with m.If(last.stays & (used > self.occupied)):
+            m.d.sync += self.occupied.eq(used)
+        return lines
 
     def _count(
         self,

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import ENTRY_WIDTH, POSITION_WIDTH, fiber_word, segment
+from ..types import ENTRY_WIDTH, POSITION_WIDTH, fiber_word, row_place, segment
 from .segment_placement import placement, segment_size
 
 __all__ = ["SegmentSums", "entry_place", "summed_word"]
@@ -24,10 +24,12 @@ def summed_word(lanes: int, line_address_width: int) -> data.StructLayout:
 
     ``memory_begin``: position in memory of the segment's first nonzero; ``position``: where it goes, counted from SRAM line 0.
     ``place``: where rows are read whole. ``total``, ``reach``: nonzeros of the segment, of the tile, up to this word.
-    ``entry``: where its metadata go. ``segments``: of the tile up to this one, those kept included.
+    ``entry``: where its metadata go; ``outside``: there are not so many entries. ``segments``: of the tile up to this one, those kept
+    included.
     """
     positions = ("memory_begin", "total", "reach", "position", "segments")
-    fields = {"word": fiber_word(lanes), "place": placement(), "entry": entry_place(lanes, line_address_width)}
+    fields: dict[str, Any] = {"word": fiber_word(lanes), "place": placement(), "outside": 1}
+    fields["entry"] = entry_place(lanes, line_address_width)
     return data.StructLayout({**fields, **dict.fromkeys(positions, POSITION_WIDTH)})
 
 
@@ -52,6 +54,8 @@ class SegmentSums(Block):
         Line of entry 0; place of the tile's first nonzero. They hold while words come.
     whole : In(1)
         Rows are read whole: a bumped one has its length with its only word.
+    planned : In(1), row_places : In(stream)
+        The plan says where each segment and its entry go. A place is taken with the last word of its segment.
     segments : In(stream), summed : Out(stream)
         Two cycles at least from one to the other, one word a cycle.
     step : Out(segment_size), stepping : Out(1)
@@ -83,6 +87,8 @@ class SegmentSums(Block):
                 "top": In(line_address_width),
                 "origin": In(POSITION_WIDTH),
                 "whole": In(1),
+                "planned": In(1),
+                "row_places": In(stream.Signature(row_place())),
                 "segments": In(stream.Signature(segment(lanes))),
                 "summed": Out(stream.Signature(summed_word(lanes, line_address_width))),
                 "step": Out(segment_size()),
@@ -112,6 +118,9 @@ class SegmentSums(Block):
         with m.If(self.place_entry):
             m.d.sync += entry.eq(self.entry)
 
+        place = self.row_places.payload
+        known = Signal()  # where the segment goes
+        goes_to = Signal(ENTRY_WIDTH)
         came, head, sums = self.segments.payload, queue.o.payload, summed.i.payload
         count = head.word.count
         m.d.comb += [
@@ -119,8 +128,11 @@ class SegmentSums(Block):
             self.segments.ready.eq(queue.i.ready),
             queue.i.payload.eq(came),
             queue.i.payload.word.line.eq(came.word.line.as_value() >> Cat(Const(0, 6), came.word.first)),
-            summed.i.valid.eq(queue.o.valid),
-            queue.o.ready.eq(summed.i.ready),
+            known.eq(~self.planned | self.row_places.valid),
+            summed.i.valid.eq(queue.o.valid & known),
+            queue.o.ready.eq(summed.i.ready & known),
+            self.row_places.ready.eq(self.planned & queue.o.valid & summed.i.ready & head.word.last),
+            goes_to.eq(Mux(self.planned, place.entry, entry)),
             self.stepping.eq(queue.o.valid),
             self.step.nonzeros.eq(count),
             self.step.last.eq(head.word.last),
@@ -134,9 +146,10 @@ class SegmentSums(Block):
             sums.place.beyond.eq(head.beyond),
             sums.total.eq(Mux(self.whole & head.bumped, head.length, length + count)),
             sums.reach.eq(at + count),
-            sums.position.eq(self.origin + segment_at),
-            sums.entry.address.eq(self.top - (entry >> shift)),
-            sums.entry.lane.eq(entry[:shift]),
+            sums.position.eq(self.origin + Mux(self.planned, place.line << shift, segment_at)),
+            sums.entry.address.eq(self.top - (goes_to >> shift)),
+            sums.entry.lane.eq(goes_to[:shift]),
+            sums.outside.eq(self.planned & (place.entry > self.last_entry)),
             sums.segments.eq(self.index + 1),
         ]
         with m.If(summed.i.valid & summed.i.ready):

@@ -32,13 +32,14 @@ class SettledSegments(Block):
     start : In(1), kept : In(POSITION_WIDTH)
         Pulse: a tile begins, and so many of its segments are in place.
     place_kept : In(1), index : In(POSITION_WIDTH), entry_lane : In
-        Pulse: those kept may be read, but for the ones in the line of entries of the next segment, which is ``index``.
+        Pulse: those kept may be read, but for the ones in the line of entries of the next segment, which is ``index``: as many as
+        ``entry_lane``.
     line_written, entry_written : In(1)
         A line of data, an entry goes to the SRAM.
-    ended : In(1), segments, nonzeros : In(POSITION_WIDTH)
-        A segment has ended, and with it so many have come, with so many nonzeros.
+    ended : In(1), segments, lines : In(POSITION_WIDTH)
+        A segment has ended, and with it so many have come, which take so many lines of data.
     whole_line, moves : In(1)
-        With ``ended``: its entry is the last one of a line; it is bumped or may be, so that from here on nothing settles.
+        With ``ended``: a note is taken, as where its entry is the last one of a line; it is bumped or may be, so that from here on nothing settles.
     settled : Out(POSITION_WIDTH)
         Segments from the tile's first on that can be read.
     pending : Out(1)
@@ -67,7 +68,7 @@ class SettledSegments(Block):
                 "entry_written": In(1),
                 "ended": In(1),
                 "segments": In(POSITION_WIDTH),
-                "nonzeros": In(POSITION_WIDTH),
+                "lines": In(POSITION_WIDTH),
                 "whole_line": In(1),
                 "moves": In(1),
                 "settled": Out(POSITION_WIDTH),
@@ -80,10 +81,10 @@ class SettledSegments(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        lanes, count = self.lanes, self.line_address_width + 1
+        count = self.line_address_width + 1
         checkpoint = data.StructLayout({"segments": POSITION_WIDTH, "lines": count})
         m.submodules.checkpoints = checkpoints = StreamQueue(shape=checkpoint, depth=CHECKPOINTS)
-        lines = Signal(count)
+        written = Signal(count)
         entries = Signal(POSITION_WIDTH)
         reached = Signal()  # the checkpoint at hand has been written
         over = Signal()  # segments from here on may still move
@@ -92,13 +93,13 @@ class SettledSegments(Block):
             self.pending.eq(checkpoints.o.valid),
             checkpoints.i.valid.eq(self.ended & ~over & ~self.moves & self.whole_line),
             checkpoints.i.payload.segments.eq(self.segments),
-            checkpoints.i.payload.lines.eq((self.nonzeros + (lanes - 1)) >> (lanes - 1).bit_length()),
+            checkpoints.i.payload.lines.eq(self.lines),
             checkpoints.o.ready.eq(reached),
         ]
         m.d.sync += [
-            lines.eq(lines + self.line_written),
+            written.eq(written + self.line_written),
             entries.eq(entries + self.entry_written),
-            reached.eq(checkpoints.o.valid & ~reached & (lines >= at.lines) & (entries >= at.segments) & ~self.start),
+            reached.eq(checkpoints.o.valid & ~reached & (written >= at.lines) & (entries >= at.segments) & ~self.start),
         ]
         with m.If(self.place_kept):
             m.d.sync += self.settled.eq(Mux(self.index < self.entry_lane, 0, self.index - self.entry_lane))
@@ -107,5 +108,5 @@ class SettledSegments(Block):
         with m.If(checkpoints.o.valid & checkpoints.o.ready):
             m.d.sync += self.settled.eq(at.segments)
         with m.If(self.start):
-            m.d.sync += [lines.eq(0), entries.eq(self.kept), over.eq(0), self.settled.eq(0)]
+            m.d.sync += [written.eq(0), entries.eq(self.kept), over.eq(0), self.settled.eq(0)]
         return m

@@ -10,6 +10,7 @@ from ..accessor.converted_a import ConvertedA
 from ..regs.converter_map import FORMATS
 from ..regs.map import ORDERS
 from ..tiling.run_control import Phase
+from ..tiling.settings import modes
 from ..types import POSITION_WIDTH
 
 __all__ = ["connect_conversion", "conversion"]
@@ -39,7 +40,7 @@ def connect_conversion(m: Module, owner: Any, converted: ConvertedA) -> None:
     m.d.comb += [
         converted.enable.eq(told.enable),
         converted.allowed.eq(~refused | ~checked),
-        converted.modes.eq(Cat(want.buffering, want.gathered, want.by_list, want.joined)),  # as in the register
+        converted.modes.eq(modes(want)),
     ]
     source, arrays = converted.settings, owner.operands.a
     m.d.comb += [

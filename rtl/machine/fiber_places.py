@@ -29,8 +29,8 @@ class FiberPlaces(Block):
 
     Members
     -------
-    gathered, buffering_b, buffering_c : In(1), b, c : In(sram_region), fifo_lines : In(line_address_width + 1)
-        The scheme: whether rows are gathered, what is kept, the partitions, the size of B's FIFO-managed region.
+    gathered, planned, buffering_b, buffering_c : In(1), b, c : In(sram_region), fifo_lines : In(line_address_width + 1)
+        The scheme: whether rows are gathered, and into places of their own, what is kept, the partitions, the size of B's FIFO-managed region.
     assembling : In(1)
         C is assembled.
     first_fiber : In(COORDINATE_WIDTH), begin_k, entry, metadata_lines : In
@@ -67,7 +67,7 @@ class FiberPlaces(Block):
         region = sram_region(line_address_width)
         super().__init__(
             {
-                **dict.fromkeys(("gathered", "buffering_b", "buffering_c", "assembling"), In(1)),
+                **dict.fromkeys(("gathered", "planned", "buffering_b", "buffering_c", "assembling"), In(1)),
                 "b": In(region),
                 "c": In(region),
                 "fifo_lines": In(line_address_width + 1),
@@ -92,7 +92,7 @@ class FiberPlaces(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         table, assembling = self.fiber_table, self.assembling
-        ringed = self.gathered & ~assembling
+        ringed = self.gathered & ~self.planned & ~assembling
         in_region = self.buffering_b & ~assembling
         entries = self.metadata_lines << (self.lanes - 1).bit_length()
         m.d.comb += [
@@ -134,5 +134,5 @@ def connect_places(
         places.scratch_lines.eq(scheme.scratch),
         *passed(regions, places, "tile_positions finished"),
         *passed(control, places, "assembling"),
-        *passed(b, places, "pointers elements gathered fifo_base fifo_lines"),
+        *passed(b, places, "pointers elements gathered planned fifo_base fifo_lines"),
     ]

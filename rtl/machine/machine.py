@@ -254,6 +254,8 @@ class Machine(Block):
             gate.origin.eq(places.fiber_table.origin),
             gate.width.eq(present.size_k),
             *passed(tile_engine, gate, "looked_up"),
+            *(passed(want, gate, "planned entry_bits") if gate.named else ()),
+            *([gate.entries.eq(present.ring.metadata << (self.lanes - 1).bit_length())] if gate.named else []),
             tile_engine.tile.eq(present),
             *passed(control, tile_engine, "assembling"),
             *passed(places, tile_engine, "fiber_table b_region c_region"),
@@ -302,7 +304,7 @@ def _configure(m: Module, owner: Machine) -> None:
     m.d.comb += [c.scratch_base.eq(owner.places.c_scratch.base), c.scratch_lines.eq(owner.places.c_scratch.lines)]
     m.d.comb += [
         a.buffering.eq(want.buffering.a),
-        *passed(want, b, "gathered by_list"),
+        *passed(want, b, "gathered by_list planned"),
         b.fifo_lines.eq(want.fifo_b),
         c.buffering.eq(want.buffering.c),
         *(passed(want, c, "joined part_words") if c.joins else ()),

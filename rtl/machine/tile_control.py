@@ -132,7 +132,7 @@ class TileControl(Unit):
             *passed(control, self, TOLD),
             *passed(controller, self, "bad_window window_index"),
             controller.start.eq(control.walk),
-            *passed(want, settings, "extent tile order gathered joined"),
+            *passed(want, settings, "extent tile order gathered planned joined"),
             *passed(self, settings, "a_map b_map"),
             settings.tiles.eq(control.tiles_per_rank),
             settings.keep_a.eq(want.buffering.a),

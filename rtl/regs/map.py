@@ -123,6 +123,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
         "Packed coordinates have over 32 bits, or none of many columns.",
         "value of COORDINATES",
     ),
+    ErrorDescription(20, "bad_place", "A row of B would lie outside B's partition.", "its place in the list"),
     *SOURCE_ERRORS,
     ErrorDescription(
         33, "bad_entry", "An entry of A lies outside the matrix, or in no tile that is visited.", "number of the entry"
@@ -158,6 +159,14 @@ _MODES = tuple(
         Access.READ_WRITE,
         "1: each k step writes the parts of rows of C that it makes, once; the last step joins them. C is streamed.",
     ),
+    Field(
+        "planned",
+        6,
+        1,
+        Access.READ_WRITE,
+        "1, with listed: a place of the list says where its row goes. Columns of A are an entry and, above it, a load of its tile.",
+    ),
+    Field("entry_bits", 7, 5, Access.READ_WRITE, "With planned: bits of an entry in a column of A."),
 )
 
 _COORDINATES = tuple(

@@ -160,7 +160,7 @@ class TilingController(Unit):
             positions.tile_i.eq(settings.tile[0]),
             positions.begin_k.eq(walk.begins[2]),
             *passed(sequence, positions, "empty clear advance"),
-            *passed(settings, ring, "capacity"),
+            *passed(settings, ring, "capacity planned"),
             *passed(occupancy, ring, "window"),
             ring.extent_k.eq(settings.extent[2]),
             ring.tile_k.eq(settings.tile[2]),

@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block, digest
 from ..lib.check import check_integer, check_power_of_two
 from ..regs.map import ERRORS, ORDERS
-from ..types import COORDINATE_WIDTH, MOST_PARTS
+from ..types import COORDINATE_WIDTH, LISTED_ENTRY_WIDTH, MOST_PARTS
 from .loop_order import rank_at
+from .settings import modes as modes_of
 from .settings import scheme
 from .tuning import tune_config
 
@@ -145,7 +146,7 @@ class SchemeCheck(Block):
         # Between newest and oldest entries of a ring there is a line that neither has.
         needed = registered(lines_of("ijk".index(self.b_fibers)) + reserved + want.gathered, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
-        modes = Cat(want.buffering, want.gathered, want.by_list, want.joined)  # as in the register
+        modes = modes_of(want)
         for r in (1, 2) if self.tuning else ():
             level = self.tune.level[r - 1]
             coarse = registered((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
@@ -161,6 +162,8 @@ class SchemeCheck(Block):
             only_b = Const(0, 1)  # a window is of B's fibers
         findings.append((want.gathered & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
         findings.append((want.by_list & ~want.gathered, "bad_mode", modes))
+        long = want.entry_bits > LISTED_ENTRY_WIDTH
+        findings.append((want.planned & (~want.by_list | long), "bad_mode", modes))
         # Parts of rows are joined from memory, of tiles that keep their sides.
         cannot = want.buffering.c | want.gathered | self.tune.enable
         if self.b_fibers != "k":

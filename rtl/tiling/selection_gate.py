@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -38,6 +38,9 @@ class SelectionGate(Unit):
         B's part is being loaded; so many of its fibers can be used already. Followed a cycle late.
     origin, width : In(COORDINATE_WIDTH)
         The first fiber of B's part, in numbers of the selections, and how many there are.
+    planned : In(1), entry_bits : In(5), entries : In(COORDINATE_WIDTH)
+        With ``named``. A nonzero names in its low ``entry_bits`` one of ``entries`` entries of metadata, which its selection has,
+        and above them the number of the fiber of B's part; number 0 stands for all that were there before. ``origin`` is 0.
     nonzeros, pieces : In(stream)
         A's nonzeros and the pieces of C's rows.
     selections : Out(stream)
@@ -60,8 +63,10 @@ class SelectionGate(Unit):
 
     def __init__(self, *, named: bool = True) -> None:
         self.named = bool(named)
+        plan = {"planned": In(1), "entry_bits": In(5), "entries": In(COORDINATE_WIDTH)}
         super().__init__(
             {
+                **(plan if self.named else {}),
                 "back_to_back": In(1),
                 "assembling": In(1),
                 "placed": In(1),
@@ -100,6 +105,15 @@ class SelectionGate(Unit):
         connect(m, flipped(self.nonzeros), nonzero.i)
         taken = nonzero.o.payload
         out = self.selections
+        fiber = taken.index  # the number of the fiber that is waited for
+        if self.named:
+            fiber = Signal(COORDINATE_WIDTH)
+            come = self.nonzeros.payload.index
+            above = come >> self.entry_bits
+            with m.If(self.planned):
+                m.d.comb += nonzero.i.payload.index.eq(come & ~((~Const(0, COORDINATE_WIDTH)) << self.entry_bits))
+            with m.If(nonzero.i.valid & nonzero.i.ready):
+                m.d.sync += fiber.eq(Mux(self.planned, above, come))
 
         # Rows of the present tile whose nonzeros have not all been handed out.
         begins = Signal()  # the first cycle in which the tile is computed
@@ -121,7 +135,7 @@ class SelectionGate(Unit):
         if self.named:
             usable_below = Signal(COORDINATE_WIDTH + 1)  # numbers of fibers, a cycle late
             m.d.sync += usable_below.eq(self.origin + self.settled)
-            m.d.comb += usable.eq(~self.loading | ~taken.present | (taken.index < usable_below))
+            m.d.comb += usable.eq(~self.loading | ~taken.present | (fiber < usable_below))
         else:
             m.d.comb += usable.eq(~self.loading | ~taken.present)
         with m.If(self.assembling):
@@ -139,11 +153,14 @@ class SelectionGate(Unit):
             ]
 
         checked = Signal()
-        number = Signal(COORDINATE_WIDTH)  # of the nonzero, counted from the tile's first
+        number = Signal(COORDINATE_WIDTH)  # of the fiber, counted from the tile's first
+        beyond = Signal()  # the entry, with ``planned``
         m.d.sync += [
             checked.eq(out.valid & out.payload.present & ~self.assembling),
-            number.eq(out.payload.index - self.origin),
+            number.eq(fiber - self.origin),
             self.coordinate.eq(out.payload.index),
         ]
-        m.d.comb += self.wrong.eq(checked & (number >= self.width))
+        if self.named:
+            m.d.sync += beyond.eq(self.planned & (taken.index >= self.entries))
+        m.d.comb += self.wrong.eq(checked & (beyond | (number >= self.width)))
         return m

@@ -28,6 +28,8 @@ class WindowRing(Block):
     -------
     extent_k, tile_k, capacity : In(COORDINATE_WIDTH)
         The shape and the longest window along k; lines of B's partition for rows and metadata. Constant during a run.
+    planned : In(1)
+        Each row has a place of its own: windows keep nothing of one another, and an entry may follow any other.
     window : In(window)
         The present window; constant until ``taken``.
     start : In(1), taken : In(1)
@@ -50,6 +52,7 @@ class WindowRing(Block):
                 "extent_k": In(COORDINATE_WIDTH),
                 "tile_k": In(COORDINATE_WIDTH),
                 "capacity": In(COORDINATE_WIDTH),
+                "planned": In(1),
                 "window": In(window()),
                 "start": In(1),
                 "taken": In(1),
@@ -83,11 +86,11 @@ class WindowRing(Block):
         wrapped = Signal(ENTRY_WIDTH + 1)
         wrong = Signal(6)
         m.d.sync += [
-            keeps.eq(window.kept != 0),
+            keeps.eq((window.kept != 0) & ~self.planned),
             later.eq(window.begin - first),
             window_end.eq(window.begin + window.size),
             kept_end.eq(window.begin + window.kept),
-            longest.eq(window.size + self.lanes),
+            longest.eq(window.size + Mux(self.planned, 0, self.lanes)),
             # Two cycles after the window.
             ring.eq(Mux(keeps, metadata, window.metadata)),
             unwrapped.eq(entry + later[:ENTRY_WIDTH]),
@@ -97,7 +100,7 @@ class WindowRing(Block):
             wrong[3].eq(keeps & (kept_end > left_end)),
             # Three and four.
             entries.eq(ring << lane_bits),
-            line_end.eq(ring + window.line + window.lines),
+            line_end.eq(ring + window.line + Mux(self.planned, 0, window.lines)),
             wrong[4].eq(longest > entries),
             wrong[5].eq(line_end > self.capacity),
             wrapped.eq(unwrapped - entries),
@@ -109,7 +112,7 @@ class WindowRing(Block):
             out.lines.eq(window.lines),
             out.metadata.eq(ring),
             # Where a chain begins, the ring's entries and the FIFO-managed region may move.
-            out.early.eq(window.early & keeps),
+            out.early.eq(window.early & (keeps | self.planned)),
             out.entry.eq(Mux(keeps, Mux(wrapped[ENTRY_WIDTH], unwrapped, wrapped), 0)),
         ]
         with m.If(self.start):

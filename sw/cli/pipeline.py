@@ -369,13 +369,9 @@ def require_tier(engine: str, design: "Design") -> None:
 
 
 def refuse_without_hardware(engine: str, scheme: "Scheme") -> None:
-    """Refuses on hardware what only the model and the golden product run: tiles of different shapes, and planned places."""
-    from sw.scheme.terms import LOAD_PLANNED
-
-    why = f"the tiles of {scheme.policy} differ in shape" if scheme.uneven else ""
-    if scheme.load == LOAD_PLANNED:
-        why = f"load is {LOAD_PLANNED}"
-    if why and engine == "rtl":
+    """Refuses on hardware what only the model and the golden product run: tiles of different shapes."""
+    if scheme.uneven and engine == "rtl":
+        why = f"the tiles of {scheme.policy} differ in shape"
         raise UserError(f"--engine rtl: {why}, which the hardware cannot run: use --engine model or golden")
 
 

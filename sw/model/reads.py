@@ -97,10 +97,13 @@ class Reads:
         return self._count(tensor, meta, data)
 
     def listed_rows(self, places: tuple[int, int], begin: Index, end: Index, words: int) -> int:
-        """Begins and ends at these places of the list of B's rows, with three ``words`` a place where they go, and rows; returns
-        the beats read."""
-        count = places[1] - places[0]
-        meta = (words - 1) * self.word_beats(places[0], count) + self.word_beats(places[0] + 1, count)
+        """Begins and ends at these places of the list of B's rows, and rows; returns the beats read. With three ``words`` a place
+        where they go stands behind each begin, and the list has one place more at its begin."""
+        first, count = places[0], places[1] - places[0]
+        if words > 2:
+            meta = self.word_beats(2 * first + 2, 2 * count) + self.word_beats(first + 2, count)
+        else:
+            meta = self.word_beats(first, count) + self.word_beats(first + 1, count)
         return self._count("b", meta, self.run_beats("b", begin, end))
 
     def _count(self, tensor: str, meta: int, data: int) -> int:

@@ -123,12 +123,24 @@ class RowPlan:
         return 0 if self.rows is None else 2 if self.entries is None else 3
 
     @property
+    def entry_bits(self) -> int:
+        """Bits of the entry that a coordinate of A names, where there are ``entries``; else 0."""
+        return 0 if self.entries is None else int(self.entries.max(initial=0)).bit_length()
+
+    def named(self, a: Rows, begins: Index) -> Index:
+        """int64[nnz of A]: where there are ``entries``, what each nonzero of A has for a coordinate: an entry, and above it which load of
+        its tile the row comes with, from 1 on, or 0 where it is there already."""
+        assert self.entries is not None
+        fresh = np.repeat(self.fresh, np.diff(a.pointers[begins]))
+        return self.entries[self.places] | np.maximum(self.places - fresh + 1, 0) << self.entry_bits
+
+    @property
     def coordinates(self) -> int:
         """How many different coordinates A's nonzeros may have: one for each place, or an entry and which load of its tile a row
         comes with, 0 for one that is there already."""
         if self.entries is None:
             return max(1, len(self.lines))
-        return (self.most_loaded + 1) << int(self.entries.max(initial=0)).bit_length()
+        return (self.most_loaded + 1) << self.entry_bits
 
     def rows_of(self, places: Index) -> Index:
         """Rows of B at these places."""

@@ -6,7 +6,7 @@ that an access past the end of one is seen. A region that a run does not need ge
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
 from sw.plan.stored_a import StoredA
 from sw.scheme.terms import ORDERS, WEIGHT_STATIONARY
-from sw.timing.hardware import MAXIMUM_ELEMENTS
+from sw.timing.hardware import MAXIMUM_ELEMENTS, MOST_LINES
 
 from .converter import FRAME_REGIONS, RECORD_REGIONS, SOURCES
 from .registers import pack_fields
@@ -40,6 +40,10 @@ LOW_BASE = 1 << 20
 MAXIMUM_TILES = 1 << 32
 # What lies behind operands, and in memory that is written before it is read: not a pointer, not a coordinate.
 POISON = 0xA5
+# Of a line of B's partition, in the table of windows and in a list of rows.
+LINE_BITS = MOST_LINES.bit_length()
+
+Words = NDArray[np.uint32]
 
 
 class ImageError(ValueError):
@@ -154,7 +158,8 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     """
     stored = record_formats(planned, design)
     scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
-    list_rows = _list_rows(planned)
+    list_rows = None if gathered is None else gathered.rows
+    in_places = gathered is not None and gathered.entries is not None
     rows, inner, columns = a.rows, a.columns, b.columns
     # Regions are as large as the smallest tiles that tuning may make need them.
     grids = planned.grids
@@ -174,16 +179,18 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     registers: dict[str, int] = {
         "SHAPE_I": rows,
         "SHAPE_J": columns,
-        "SHAPE_K": inner if list_rows is None else max(1, len(list_rows)),
+        "SHAPE_K": inner if list_rows is None else max(1, len(list_rows)) + in_places,
         "TILE_I": scheme.T_i,
         "TILE_J": grids["j"].start,
-        "TILE_K": grids["k"].start if gathered is None else max(1, int(np.diff(gathered.windows).max())),
+        "TILE_K": grids["k"].start if gathered is None else max(1, int(windows_of(gathered).size.max())),
         "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
         "ORDER": ORDERS.index(scheme.order),
         "MODES": pack_fields(
             "MODES",
             windows=int(gathered is not None),
             listed=int(list_rows is not None),
+            planned=int(in_places),
+            entry_bits=gathered.entry_bits if in_places else 0,
             joined=int(scheme.joins),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
@@ -206,12 +213,14 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         if gathered is None:
             occupied = tile_map(a if name == "A" else b, *cuts[name])
         elif name == "A":
-            coordinates = gathered.places.astype(np.uint32)
+            coordinates = (gathered.named(a, planned.begins) if in_places else gathered.places).astype(np.uint32)
             occupied = window_table(gathered)
         else:
             occupied = np.zeros(0, np.uint8)
             if list_rows is not None:
                 begins, ends = begins[list_rows], ends[list_rows]
+                if in_places:
+                    begins, ends = _with_places(gathered, begins, ends)
                 registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
         arrays = stored[name].pack(ends, coordinates, operand.bits)
         if name == "A" and planned.stored_a is not None:
@@ -265,12 +274,14 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     )
 
 
-def _list_rows(planned: Plan[Csr]) -> NDArray[np.int64] | None:
-    """Rows of B at the places of the list, where there is one. Raises ImageError where each has a place of its own."""
-    gathered = planned.rows_of_b
-    if gathered is not None and gathered.entries is not None:
-        raise ImageError(f"load is {planned.scheme.load}, which the hardware cannot run")
-    return None if gathered is None else gathered.rows
+def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, Words]:
+    """Begins and ends of listed rows where the plan places each: behind a begin stands its line, and above that its entry.
+
+    The list begins with a place that no row has. A row that goes by has line 0, which nobody looks at.
+    """
+    assert gathered.entries is not None
+    places = np.maximum(gathered.lines, 0) | gathered.entries << LINE_BITS
+    return np.insert(np.stack([begins, places.astype(np.uint32)], axis=1).ravel(), 0, (0, 0)), np.insert(ends, 0, 0)
 
 
 def _place_stored(layout: _Layout, stored: StoredA, a: Csr) -> dict[str, int]:
@@ -347,17 +358,36 @@ def _most_parts(planned: Plan[Csr]) -> int:
     return most
 
 
+class _Windows(NamedTuple):
+    """Of each tile's part of the list: the first place, how many there are, how many of these stand for rows that are there
+    already, and the lines that the others may take, or how many of them find place."""
+
+    begin: Index
+    size: Index
+    kept: Index
+    limit: Index
+
+
+def windows_of(gathered: RowPlan) -> _Windows:
+    """Where each row has a place of its own one place, before those that are loaded, stands for all that are there already."""
+    begin, end = gathered.windows.T
+    if gathered.entries is None:
+        return _Windows(begin, end - begin, gathered.kept, gathered.free)
+    some = (end > 0).astype(np.int64)
+    return _Windows(gathered.fresh, end - gathered.fresh + some, some, gathered.placed)
+
+
 def window_table(gathered: RowPlan) -> NDArray[np.uint64]:
     """What the hardware reads of each tile's window, and of where its rows go: two words each, fields from the low bits up.
 
     Raises ImageError where a number is too large for its field.
     """
-    windows, early = gathered.windows, gathered.early.astype(np.int64)
-    low = (windows[:, 0], 32), (gathered.line, 16), (gathered.free, 16)
-    high = (windows[:, 1] - windows[:, 0], 24), (gathered.kept, 23), (early, 1), (gathered.metadata, 16)
-    table = np.empty((len(windows), 2), np.uint64)
+    found, early = windows_of(gathered), gathered.early.astype(np.int64)
+    low = (found.begin, 32), (gathered.line, LINE_BITS), (found.limit, LINE_BITS)
+    high = (found.size, 24), (found.kept, 23), (early, 1), (gathered.metadata, LINE_BITS)
+    table = np.empty((len(found.begin), 2), np.uint64)
     for word, parts in enumerate((low, high)):
-        packed = np.zeros(len(windows), np.uint64)
+        packed = np.zeros(len(found.begin), np.uint64)
         at = 0
         for values, bits in parts:
             wrong = np.flatnonzero((values < 0) | (values >> bits > 0))

@@ -120,6 +120,8 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
             ("windows", 3, 1, "rw"),
             ("listed", 4, 1, "rw"),
             ("joined", 5, 1, "rw"),
+            ("planned", 6, 1, "rw"),
+            ("entry_bits", 7, 5, "rw"),
         ),
     ),
     "TUNING": (
@@ -256,6 +258,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     17: ("bad_row", "Columns of B fall in their row or leave their tile.", "the column"),
     18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps absent rows.", "its tile along i"),
     19: ("bad_coordinates", "Packed coordinates have over 32 bits, or none of many columns.", "value of COORDINATES"),
+    20: ("bad_place", "A row of B would lie outside B's partition.", "its place in the list"),
     32: ("bad_setting", "A register has a value that it must not have.", "offset of the register"),
     36: ("bad_mask", "The mask has more or fewer bits than there are values.", "bits before it"),
     37: ("bad_run", "A filler is not the longest run, or is the last pair.", "number of the pair"),
@@ -288,6 +291,7 @@ class ErrorCode(IntEnum):
     BAD_ROW = 17
     BAD_WINDOW = 18
     BAD_COORDINATES = 19
+    BAD_PLACE = 20
     BAD_SETTING = 32
     BAD_MASK = 36
     BAD_RUN = 37
