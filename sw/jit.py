@@ -13,11 +13,17 @@ from sw.sources import module_digest
 __all__ = ["code_folder", "njit"]
 
 
-def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
-    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so."""
+def njit(
+    function: Callable[..., Any] | None = None, *, cache: bool = False, counted: bool = True, **options: Any
+) -> Any:
+    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so.
+
+    ``counted`` = False: references to arrays are not counted, which in small functions of many arrays takes most of the time. For
+    functions that make no arrays and return none.
+    """
     if function is None:
-        return lambda later: njit(later, cache=cache, **options)
-    compiled = numba.njit(**options)(function)
+        return lambda later: njit(later, cache=cache, counted=counted, **options)
+    compiled = numba.njit(**options, **({} if counted else {"_nrt": False}))(function)
     # Without its compiler (NUMBA_DISABLE_JIT) Numba gives back the function itself.
     if cache and hasattr(compiled, "enable_caching"):
         why = ""

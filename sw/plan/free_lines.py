@@ -22,7 +22,7 @@ class FreeLines(NamedTuple):
     length: int64[lines], of the run, at its first and at its last line; other places mean nothing.
     first: int64[lines + 1], a run of each length; -1 for none. following, preceding: int64[lines], of the same length, by
         first line.
-    lengths: uint64, a bit for each length that there is.
+    lengths: uint64, a bit for each length that there is; words: uint64, a bit for each of its words that is not 0.
     """
 
     owner: Index
@@ -31,6 +31,7 @@ class FreeLines(NamedTuple):
     following: Index
     preceding: Index
     lengths: NDArray[np.uint64]
+    words: NDArray[np.uint64]
 
 
 @njit(cache=True)
@@ -43,48 +44,65 @@ def free_lines_of(lines: int) -> FreeLines:
         np.full(lines, -1, np.int64),
         np.full(lines, -1, np.int64),
         np.zeros((lines >> 6) + 1, np.uint64),
+        np.zeros((lines >> 12) + 1, np.uint64),
     )
     if lines > 0:
         _add(found, 0, lines)
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _add(free: FreeLines, line: int, length: int) -> None:
     free.length[line] = length
     free.length[line + length - 1] = length
     link(free.first, free.following, free.preceding, length, line)
     free.lengths[length >> 6] |= np.uint64(1) << np.uint64(length & 63)
+    free.words[length >> 12] |= np.uint64(1) << np.uint64((length >> 6) & 63)
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _take(free: FreeLines, line: int, length: int) -> None:
     unlink(free.first, free.following, free.preceding, length, line)
     if free.first[length] < 0:
         free.lengths[length >> 6] ^= np.uint64(1) << np.uint64(length & 63)
+        if free.lengths[length >> 6] == 0:
+            free.words[length >> 12] ^= np.uint64(1) << np.uint64((length >> 6) & 63)
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
+def _next_bit(words: NDArray[np.uint64], first: int) -> int:
+    """The first bit from number ``first`` on that is set in its own word or a later one; -1 for none."""
+    if first >> 6 >= len(words):
+        return -1
+    word, number = first >> 6, first
+    bits = words[word] >> np.uint64(first & 63)
+    while bits == 0:
+        word += 1
+        if word == len(words):
+            return -1
+        bits, number = words[word], word << 6
+    for step in (32, 16, 8, 4, 2, 1):
+        if bits & ((np.uint64(1) << np.uint64(step)) - np.uint64(1)) == 0:
+            bits >>= np.uint64(step)
+            number += step
+    return number
+
+
+@njit(cache=True, counted=False)
 def shortest_run(free: FreeLines, lines: int) -> int:
     """First line of the shortest run of at least so many lines, one or more; -1 where there is none."""
     if lines >= len(free.first):
         return -1
     word = lines >> 6
-    bits = free.lengths[word] >> np.uint64(lines & 63)
-    length = lines
-    while bits == 0:
-        word += 1
-        if word == len(free.lengths):
+    if free.lengths[word] >> np.uint64(lines & 63) == 0:
+        word = _next_bit(free.words, word + 1)
+        if word < 0:
             return -1
-        bits = free.lengths[word]
-        length = word << 6
-    while not bits & np.uint64(1):
-        bits >>= np.uint64(1)
-        length += 1
-    return int(free.first[length])
+        lines = word << 6
+    return int(free.first[_next_bit(free.lengths, lines)])
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def claim(free: FreeLines, line: int, lines: int, owner: int) -> None:
     """The first lines of the run that begins at ``line``, which is as long, are ``owner``'s."""
     length = free.length[line]
@@ -94,7 +112,7 @@ def claim(free: FreeLines, line: int, lines: int, owner: int) -> None:
         _add(free, line + lines, length - lines)
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def release(free: FreeLines, line: int, lines: int) -> None:
     """Lines with an owner become free, and one run with those beside them."""
     first, end = line, line + lines

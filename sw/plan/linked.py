@@ -13,7 +13,7 @@ from sw.jit import njit
 __all__ = ["link", "unlink"]
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def link(first: NDArray[Any], following: NDArray[Any], preceding: NDArray[Any], which: int, number: int) -> None:
     """A number becomes the first of a list."""
     head = first[which]
@@ -23,7 +23,7 @@ def link(first: NDArray[Any], following: NDArray[Any], preceding: NDArray[Any], 
     first[which] = number
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def unlink(first: NDArray[Any], following: NDArray[Any], preceding: NDArray[Any], which: int, number: int) -> None:
     """A number leaves the list that it is in."""
     before, after = preceding[number], following[number]

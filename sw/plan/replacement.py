@@ -95,6 +95,7 @@ class _Partition(NamedTuple):
     first: int64[tiles], a row for each tile that uses it next. following, preceding: int64[K], of the same tile.
     spare: int64[entries], entries that are free, the first ``state[0]``. state: int64[3], how many these are; the last tile that
         may have a ``first``; the line where the last search ended.
+    worth: int64[tiles + 1], of a line that is read once more after so many tiles (from 1 on): divisions take most of a search.
     """
 
     free: FreeLines
@@ -107,6 +108,7 @@ class _Partition(NamedTuple):
     preceding: Index
     spare: Index
     state: Index
+    worth: Index
 
 
 @njit(cache=True)
@@ -123,10 +125,11 @@ def _partition(rows: int, tiles: int, lines: int, entries: int) -> _Partition:
         none.copy(),
         np.arange(entries - 1, -1, -1),
         np.array([entries, 0, 0]),
+        WORTH // np.maximum(1, np.arange(tiles + 1)),
     )
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _may_leave(at: _Partition, row: int, tile: int) -> None:
     """No present tile uses the row, which ``tile`` will use."""
     at.leaves[row] = tile
@@ -134,14 +137,14 @@ def _may_leave(at: _Partition, row: int, tile: int) -> None:
     at.state[1] = max(at.state[1], tile)
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _stays(at: _Partition, row: int) -> None:
     """A row that might have left."""
     unlink(at.first, at.following, at.preceding, at.leaves[row], row)
     at.leaves[row] = -1
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _drop(at: _Partition, row: int) -> None:
     """A row leaves that no tile's turn is to use."""
     if at.leaves[row] >= 0:
@@ -152,7 +155,7 @@ def _drop(at: _Partition, row: int) -> None:
     at.line[row] = -1
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _entry(at: _Partition) -> int:
     """An entry; where none is free, of the row that is used last."""
     while at.state[0] == 0:
@@ -164,7 +167,7 @@ def _entry(at: _Partition) -> int:
     return int(at.spare[at.state[0]])
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, int]:
     """Begin and end of so many lines or more whose rows are worth the least together, less than ``worth``; -1 for none.
 
@@ -188,7 +191,7 @@ def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, i
                 right += at.lines[row]
                 left, cost, looked = right, 0, looked + 1
             else:
-                cost += at.lines[row] * WORTH // (at.leaves[row] - tile)
+                cost += at.lines[row] * at.worth[at.leaves[row] - tile]
                 right += at.lines[row]
         if right - left < lines:
             if begin == 0:
@@ -202,20 +205,20 @@ def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, i
         if row < 0:
             left += free.length[left]
         else:
-            cost -= at.lines[row] * WORTH // (at.leaves[row] - tile)
+            cost -= at.lines[row] * at.worth[at.leaves[row] - tile]
             left += at.lines[row]
     at.state[2] = left
     return found, found_end
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _lines_for(at: _Partition, row: int, lines: int, times: int, following: int, tile: int) -> bool:
     """Puts a row in its place, if it is worth what leaves for it. ``times``: that the tile uses it; ``following``: the next tile
     that does, beyond the last one for none.
     """
     line = shortest_run(at.free, lines)
     if line < 0:
-        worth = lines * ((times - 1) * WORTH + (WORTH // (following - tile) if following < len(at.first) else 0))
+        worth = lines * ((times - 1) * WORTH + (at.worth[following - tile] if following < len(at.first) else 0))
         line, end = _cheapest(at, lines, worth, tile)
         if line < 0:
             return False
@@ -252,7 +255,7 @@ class _Tiles(NamedTuple):
     gone: Index
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _uses_now(
     of: _Tiles,
     at: _Partition,
@@ -291,7 +294,7 @@ def _uses_now(
     return missed, lines, hollow
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _ended(of: _Tiles, at: _Partition, tile: int) -> None:
     """Rows of a tile may leave that no later one so far uses; those that none will use leave now."""
     turn = tile % 3
@@ -308,7 +311,7 @@ def _ended(of: _Tiles, at: _Partition, tile: int) -> None:
     of.used[turn] = of.gone[turn] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _overlaps(of: _Tiles, at: _Partition, tile: int, lines: int) -> bool:
     """Whether what the tile before uses may stay while this one is loaded, which takes so many ``lines``."""
     before = (tile + 2) % 3

@@ -12,6 +12,7 @@ from sw.cost.replay import RowWork
 from sw.cost.sampling import runs_of
 from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
+from sw.plan.records import tensor_formats
 from sw.plan.thresholds import (
     BYPASS_GAIN,
     HEIGHT_FINER,
@@ -20,10 +21,12 @@ from sw.plan.thresholds import (
     HEIGHT_STEP,
     HEIGHT_TILES_OF_A_RUN,
     MANY_MORE,
+    PLANNED_GAIN,
+    PLANNED_LEAST,
     SEARCHED,
 )
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LOAD_LIST, LOAD_REUSE
+from sw.scheme.terms import LOAD_LIST, LOAD_PLANNED, LOAD_REUSE
 from sw.stats.workload import Workload
 
 from .resident import FEWEST_ROWS, kept_capacity, kept_scheme
@@ -87,11 +90,18 @@ def _part(workload: Workload, rows: RowWork) -> tuple[RowWork, int]:
     )
 
 
+def _moves_more(workload: Workload, design: Machine, found: Prediction) -> bool:
+    """Whether so much of B moves more than once that planned places may be worth their list."""
+    used = int(workload.b.row_lengths[workload.uses > 0].sum())
+    once = tensor_formats(design, workload.K, workload.J)["B"].sizes(0, used)["elements"]
+    return found.traffic["b_data"] - once > PLANNED_LEAST * found.dram_bytes
+
+
 def best_kept(
     policy: str, workload: Workload, design: Machine, *, judged: bool = False, load: str | None = None
 ) -> list[tuple[Scheme, Prediction]]:
-    """The schemes of the fewest predicted cycles whose tiles load what they use: where all of it stays, and where only that stays
-    which is used again in time, if that is cheaper; not validated.
+    """The schemes of the fewest predicted cycles whose tiles load what they use, the cheapest first: where all of it stays, and where
+    only that stays which is used again in time, or each row has a place of its own, if these are cheaper; not validated.
 
     None where A has fewer than two times ``FEWEST_ROWS`` rows or no elements, where the design's buffer has no
     default partition, and where even few rows of A use more rows of B than there is room for their metadata.
@@ -100,7 +110,7 @@ def best_kept(
     ----------
     policy: name that the scheme carries.
     workload: the operands, A of I x K and B of K x J.
-    judged: the model tier looks at both, so that rows that go by need not be better by a margin.
+    judged: the model tier looks at all of them, so that rows that go by, or have places, need not be better by a margin.
     load: the only one of ``GATHERS`` that is asked for.
     """
     capacity = kept_capacity(workload, design)
@@ -149,8 +159,11 @@ def best_kept(
     found = [(kept_scheme(policy, workload, design, T_i), prediction)]
     if load == LOAD_LIST:
         return found
-    height, by = lowest(LOAD_REUSE, T_i // 4)
-    least = (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles
-    if by < least and (other := predicted(height, rows, LOAD_REUSE)) is not None:
-        found.insert(0, (kept_scheme(policy, workload, design, height, LOAD_REUSE), other))
+    for kind, gain in ((LOAD_REUSE, BYPASS_GAIN), (LOAD_PLANNED, PLANNED_GAIN)):
+        if kind == LOAD_PLANNED and not _moves_more(workload, design, found[0][1]):
+            continue
+        height, by = lowest(kind, max(FEWEST_ROWS, found[0][0].T_i // 4))
+        least = (1 - (0 if judged else gain)) * found[0][1].cycles
+        if by < least and (other := predicted(height, rows, kind)) is not None:
+            found.insert(0, (kept_scheme(policy, workload, design, height, kind), other))
     return found
