@@ -55,8 +55,8 @@ class SegmentLoader(Block):
     planned : In(1), planned_places : In(stream)
         With ``fifo_region`` and ``gathered``, constant during a tile: where each segment goes, before its size.
     misplaced : Out(1), misplaced_segment : Out(POSITION_WIDTH)
-        Pulse: with ``planned``, a segment would lie outside the partition, the how many-th of the tile it is, those kept included.
-        Nothing is written outside.
+        Pulse: with ``planned``, the lines of a segment would reach beyond those for data, or there is no such entry; which of the
+        tile's segments it is, counted from 0, those kept included.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     row_sizes : In(stream), row_places : Out(stream)
@@ -72,7 +72,8 @@ class SegmentLoader(Block):
     settled : Out(POSITION_WIDTH)
         With ``fifo_region``, while not ``idle``: segments from the tile's first on that can be read already and will not
         move, none of them in the FIFO-managed region. It follows the writes and may lag behind them. Of those kept, the
-        ones whose line of entries takes new ones, too, come with these.
+        ones whose line of entries takes new ones, too, come with these. With ``planned`` they do not wait: an entry is a lane
+        of its own, which a write of another one in its line leaves as it is.
     occupied : Out(line_address_width + 1)
         Lines in use by its data and metadata; with ``gathered`` up to the highest one since they began anew.
     fifo_base : Out(line_address_width)

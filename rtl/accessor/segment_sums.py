@@ -24,8 +24,8 @@ def summed_word(lanes: int, line_address_width: int) -> data.StructLayout:
 
     ``memory_begin``: position in memory of the segment's first nonzero; ``position``: where it goes, counted from SRAM line 0.
     ``place``: where rows are read whole. ``total``, ``reach``: nonzeros of the segment, of the tile, up to this word.
-    ``entry``: where its metadata go; ``outside``: there are not so many entries. ``segments``: of the tile up to this one, those kept
-    included.
+    ``entry``: where its metadata go; ``outside``: there are not so many entries. ``segments``: of the tile up to this one,
+    those kept included.
     """
     positions = ("memory_begin", "total", "reach", "position", "segments")
     fields: dict[str, Any] = {"word": fiber_word(lanes), "place": placement(), "outside": 1}

@@ -18,8 +18,8 @@ CHECKPOINTS = 4
 class SettledSegments(Block):
     """Notes what has to be written for segments to be readable, and counts writes until it has been.
 
-    A note is taken where a line of entries ends. One that finds no room is skipped; those after it stand for it. A line of
-    metadata that is still being written must not be read.
+    A note is taken where the loader says so: where a line of entries ends, or at each segment where entries have places of
+    their own. One that finds no place is skipped; those after it stand for it.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class SettledSegments(Block):
     ended : In(1), segments, lines : In(POSITION_WIDTH)
         A segment has ended, and with it so many have come, which take so many lines of data.
     whole_line, moves : In(1)
-        With ``ended``: a note is taken, as where its entry is the last one of a line; it is bumped or may be, so that from here on nothing settles.
+        With ``ended``: a note is taken, as where its entry is the last one of a line; it is bumped or may be, so that from here
+        on nothing settles.
     settled : Out(POSITION_WIDTH)
         Segments from the tile's first on that can be read.
     pending : Out(1)

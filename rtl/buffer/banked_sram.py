@@ -45,7 +45,9 @@ class BankedSram(Unit):
         registers. Cannot be refused: a requester asks only for what it has room for.
     write : In(stream({address, mask, line})) x write_ports
         ``ready`` is the grant. Reads granted in later cycles see the new lanes, reads granted before see the old ones.
-        What a read of the same line granted in the *same* cycle returns is not defined: requesters keep the two apart.
+        What a read of the same line granted in the *same* cycle returns in the lanes that ``mask`` names is not defined:
+        requesters keep the two apart. Its other lanes are as they were, since nobody writes them: an entry of metadata,
+        which is a lane of its own, may be read while another one of its line is written.
     read_conflicts : Out(range(read_ports + 1)), write_conflicts : Out(range(write_ports + 1))
         Requests that lost their arbitration in the cycle before.
 

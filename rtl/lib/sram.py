@@ -33,7 +33,9 @@ class SramBank(Block):
     write_mask : In(width // granularity), write_address : In(range(depth)), write_data : In(width)
         Writes the parts whose mask bit is set.
 
-    A word read in the cycle in which it is written is not defined (macros differ): users keep the two apart.
+    Of a word that is read in the cycle in which it is written, the parts whose mask bit is set are not defined (macros differ):
+    users keep the two apart. The other parts read as they were: with a macro for each part, or with byte enables, nothing
+    writes them.
 
     Timing
     ------

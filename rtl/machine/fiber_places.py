@@ -30,7 +30,8 @@ class FiberPlaces(Block):
     Members
     -------
     gathered, planned, buffering_b, buffering_c : In(1), b, c : In(sram_region), fifo_lines : In(line_address_width + 1)
-        The scheme: whether rows are gathered, and into places of their own, what is kept, the partitions, the size of B's FIFO-managed region.
+        The scheme: whether rows are gathered, and into places of their own, what is kept, the partitions, the size of B's
+        FIFO-managed region. Entries of rows that have places of their own are no ring.
     assembling : In(1)
         C is assembled.
     first_fiber : In(COORDINATE_WIDTH), begin_k, entry, metadata_lines : In

@@ -164,7 +164,7 @@ _MODES = tuple(
         6,
         1,
         Access.READ_WRITE,
-        "1, with listed: a place of the list says where its row goes. Columns of A are an entry and, above it, a load of its tile.",
+        "1, with listed: a place of the list says where its row goes. A column of A: an entry and, above it, a load of its tile.",
     ),
     Field("entry_bits", 7, 5, Access.READ_WRITE, "With planned: bits of an entry in a column of A."),
 )

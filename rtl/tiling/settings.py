@@ -18,9 +18,9 @@ def partition() -> data.StructLayout:
 def scheme() -> data.StructLayout:
     """The tile scheme as the registers hold it. ``gathered``: k is cut in a window of its own for each tile along i.
 
-    ``by_list``, with ``gathered``: k counts places in a list of rows of B. ``planned``, with ``by_list``: the list says where each
-    row goes, and a column of A names an entry of metadata in its low ``entry_bits`` and the place in its tile's window above.
-    ``coordinates``: bits of those in packed records.
+    ``by_list``, with ``gathered``: k counts places in a list of rows of B. ``coordinates``: bits of those in packed records.
+    ``planned``, with ``by_list``: the list says where each row goes, and a column of A names an entry of metadata in its low
+    ``entry_bits`` and the place in its tile's window above.
     ``scratch``: of C's lines the last ones, for scratch fibers.
     ``joined``: each k step writes the parts of rows that it makes, and the last one joins them; ``part_words``: words from the
     positions that one k step leaves to those of the next.
@@ -57,8 +57,8 @@ def tiling(address_width: int) -> data.StructLayout:
     """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
 
     ``gathered``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i.
-    ``planned``: each row of B has a place of its own. ``joined``: tiles that add nothing are left out but for the last k step. ``capacity``: lines of B's partition for their rows
-    and metadata.
+    ``planned``: each row of B has a place of its own. ``capacity``: lines of B's partition for their rows and metadata.
+    ``joined``: tiles that add nothing are left out but for the last k step.
     """
     return data.StructLayout(
         {

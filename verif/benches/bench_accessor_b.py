@@ -38,7 +38,7 @@ class AccessorBBench(StreamBench):
     """Loads tiles and compares writes, outputs and `settled` with a model of the partition."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("gathered", "by_list", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
+        zero = ("gathered", "by_list", "planned", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
         super().__init__(dut, drive=["tile"], idle=backpressure, backpressure=backpressure, zero=zero, seed=seed)
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)

@@ -30,7 +30,8 @@ class SramBench(StreamBench):
         self.content: list[int | None] = [None] * self.lines
         self.waits = dict.fromkeys(self.drivers, 0)
         self.lost: dict[str, int | None] = {"read": None, "write": None}
-        self.due: dict[str, deque[tuple[int, int | None] | None]] = {
+        # Of each read its line, what that held, and the lanes that the answer must show.
+        self.due: dict[str, deque[tuple[int, int | None, int] | None]] = {
             name: deque([None] * self.latency) for name in self.reads
         }
         self.last_written: set[int] = set()
@@ -71,21 +72,24 @@ class SramBench(StreamBench):
         writes = [
             self.layouts[name].unpack(int(self.drivers[name].payload.value)) for name in self.writes if granted[name]
         ]
-        addresses = [item["address"] for item in writes]
+        masks = {item["address"]: item["mask"] for item in writes}  # a bank takes one write a cycle, so a line does
         for name in self.reads:
             self._answer(name)
             if not granted[name]:
                 self.due[name].append(None)
                 continue
             address = int(self.drivers[name].payload.value)
-            # A read of a line written in the same cycle returns undefined data.
-            self.due[name].append((address, None if address in addresses else self.content[address]))
+            # Lanes that are written in the cycle of the read are undefined, the others of the line are not.
+            written = masks.get(address, 0)
+            shown = ~written & (1 << self.lanes) - 1
+            self.due[name].append((address, self.content[address], shown))
             coverage.hit("first_line", address == 0)
             coverage.hit("last_line", address == self.lines - 1)
             coverage.hit("read_after_write", address in self.last_written)
+            coverage.hit("read_of_other_lanes", bool(written and shown) and self.content[address] is not None)
         for item, name in zip(writes, [name for name in self.writes if granted[name]], strict=True):
             self._write(item, int(self.drivers[name].payload.value))
-        self.last_written = set(addresses)
+        self.last_written = set(masks)
         self._arbitration(wanted, granted)
 
     def _answer(self, name: str) -> None:
@@ -97,10 +101,12 @@ class SramBench(StreamBench):
             self.board.fail(
                 f"{port}: valid is {int(valid)} {self.latency} cycles after " + ("a" if due else "no") + " grant"
             )
-        elif due is not None and due[1] is not None:
-            line = int(bits) >> self.offset & ((1 << 64 * self.lanes) - 1)
-            if line != due[1]:
-                self.board.fail(f"{port}: line {due[0]} is 0x{line:x}, expected 0x{due[1]:x}")
+        elif due is not None and (expected := due[1]) is not None:
+            address, _, shown = due
+            for lane in (n for n in range(self.lanes) if shown >> n & 1):
+                got, want = (int(line) >> 64 * lane & LANE_MASK for line in (int(bits) >> self.offset, expected))
+                if got != want:
+                    self.board.fail(f"{port}: lane {lane} of line {address} is 0x{got:x}, expected 0x{want:x}")
 
     def _write(self, item: dict[str, Any], bits: int) -> None:
         address = item["address"]

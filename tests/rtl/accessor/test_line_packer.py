@@ -1,4 +1,5 @@
-"""Packed lines under back-pressure: no element lost, none twice, partial lines handed out by a flush and completed later."""
+"""Packed lines under back-pressure: no element lost, none twice, partial lines handed out by a flush and completed later; fibers
+in lines of their own."""
 
 from random import Random
 from typing import Any
@@ -13,8 +14,9 @@ from .clients import patient
 
 @pytest.mark.parametrize("lanes", [2, 4])
 @pytest.mark.parametrize("hurry", [1.0, 0.4])
-def test_every_element_goes_out_once(lanes: int, hurry: float) -> None:
-    dut = LinePacker(lanes=lanes)
+@pytest.mark.parametrize("apart", [False, True], ids=["packed only", "may be apart"])
+def test_every_element_goes_out_once(lanes: int, hurry: float, apart: bool) -> None:
+    dut = LinePacker(lanes=lanes, apart=apart)
     random = Random(lanes)
     given: list[int] = []
     memory: dict[int, int] = {}
@@ -95,6 +97,156 @@ def test_restart_forgets_what_is_held() -> None:
         line = ctx.get(dut.lines.payload)
         assert ctx.get(dut.lines.valid) and (line.index, line.mask) == (0, 3)
         assert line.data == 2 | 3 << 64
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(test)
+    sim.run()
+
+
+Word = tuple[list[int], bool]  # elements, and whether the fiber ends
+
+
+def words_of(random: Random, elements: list[int], lanes: int) -> list[Word]:
+    """Words of a fiber: as lines of memory cut it, or of any number of elements each. The last one has some."""
+    words: list[Word] = []
+    ragged = random.random() < 0.5
+    count = random.randint(1, lanes)
+    while len(elements) > count:
+        words.append((elements[:count], False))
+        elements = elements[count:]
+        count = random.randint(0, lanes) if ragged else lanes
+    return [*words, (elements, True)]
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("hurry", [1.0, 0.4])
+def test_fibers_have_lines_of_their_own(lanes: int, hurry: float) -> None:
+    """Every length up to some lines, cut into words anywhere: each line once, in order, no lane of it but the fiber's."""
+    dut = LinePacker(lanes=lanes, apart=True)
+    random = Random(f"apart {lanes} {hurry}")
+    lengths = [*range(1, 4 * lanes + 2), *(random.randint(1, 3 * lanes) for _ in range(50))]
+    random.shuffle(lengths)
+    fibers: list[tuple[int, list[int], list[Word]]] = []
+    for length in lengths:
+        elements = [random.getrandbits(64) for _ in range(length)]
+        fibers.append((random.randrange(1 << 20), elements, words_of(random, elements, lanes)))
+    expected = [
+        (line + n, elements[n * lanes : (n + 1) * lanes])
+        for line, elements, _ in fibers
+        for n in range(-(-len(elements) // lanes))
+    ]
+    found: list[tuple[int, list[int]]] = []
+    cycles = 0
+    ended = False
+
+    async def source(ctx: Any) -> None:
+        nonlocal cycles, ended
+        ctx.set(dut.apart, 1)
+        ctx.set(dut.restart, 1)
+        await ctx.tick()
+        ctx.set(dut.restart, 0)
+        for line, _, words in fibers:
+            for n, (elements, last) in enumerate(words):
+                # Lanes beyond the count have anything; the line counts with the first word alone.
+                lane_bits = [*elements, *(random.getrandbits(64) for _ in range(lanes - len(elements)))]
+                shown = [{"coordinate": bits & 0xFFFFFFFF, "value": bits >> 32} for bits in lane_bits]
+                ctx.set(dut.words.payload, {"line": shown, "count": len(elements), "last": last})
+                ctx.set(dut.line, random.randrange(1 << 20) if n else line)
+                ctx.set(dut.words.valid, 1)
+                for _ in patient(300):
+                    cycles += 1
+                    if (await ctx.tick().sample(dut.words.ready))[2]:
+                        break
+                ctx.set(dut.words.valid, 0)
+                while random.random() > hurry:
+                    await ctx.tick()
+        for _ in patient(300):
+            if ctx.get(dut.idle):
+                break
+            await ctx.tick()
+        assert found == expected
+        # Nothing is kept of the last fiber: a flush ends at once, and packed elements then begin a line.
+        ctx.set(dut.flush, 1)
+        await ctx.tick()
+        ctx.set(dut.flush, 0)
+        assert not ctx.get(dut.lines.valid) and ctx.get(dut.flushed)
+        await ctx.tick()
+        ctx.set(dut.restart, 1)
+        await ctx.tick()
+        ctx.set(dut.restart, 0)
+        ctx.set(dut.apart, 0)
+        ctx.set(dut.words.payload, {"line": [{"coordinate": n} for n in range(lanes)], "count": lanes, "last": 0})
+        ctx.set(dut.words.valid, 1)
+        whole = ctx.get(dut.lines.payload)
+        assert (whole.index, whole.mask) == (0, (1 << lanes) - 1)
+        ended = True
+
+    async def sink(ctx: Any) -> None:
+        out = dut.lines
+        waiting = None
+        while not ended:
+            ctx.set(out.ready, ready := random.random() < hurry)
+            _, _, valid, line = await ctx.tick().sample(out.valid, out.payload)
+            if ended:
+                break
+            got = (
+                line.index,
+                line.mask,
+                [line.data >> 64 * n & (1 << 64) - 1 for n in range(lanes) if line.mask >> n & 1],
+            )
+            assert waiting is None or (valid and waiting == got), "a line changes while it waits"
+            waiting = got if valid and not ready else None
+            if valid and ready:
+                index, mask, elements = got
+                assert mask == (1 << len(elements)) - 1 != 0
+                found.append((index, elements))
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(sink, background=True)
+    sim.add_testbench(source)
+    sim.run()
+    if hurry == 1:
+        # A cycle a word, and one more for the line that the last word of a fiber begins. The very last one nobody waits for.
+        spills = [
+            (len(elements) - len(words[-1][0])) % lanes + len(words[-1][0]) > lanes for _, elements, words in fibers
+        ]
+        assert cycles == sum(len(words) for _, _, words in fibers) + sum(spills[:-1])
+        assert lanes == 1 or sum(spills) > 2
+
+
+def test_the_next_fiber_waits_for_the_rest_of_the_one_before() -> None:
+    """A last word that fills a line and begins another hands out both, before anything of the next fiber."""
+    dut = LinePacker(lanes=2, apart=True)
+
+    async def give(ctx: Any, line: int, values: list[int], last: int) -> None:
+        ctx.set(dut.words.payload, {"line": [{"coordinate": v} for v in values], "count": len(values), "last": last})
+        ctx.set(dut.line, line)
+        ctx.set(dut.words.valid, 1)
+
+    async def test(ctx: Any) -> None:
+        ctx.set(dut.apart, 1)
+        ctx.set(dut.lines.ready, 1)
+        await give(ctx, 9, [1], 0)
+        assert not ctx.get(dut.lines.valid) and ctx.get(dut.words.ready)
+        await ctx.tick()
+        await give(ctx, 50, [2, 3], 1)
+        line = ctx.get(dut.lines.payload)
+        assert ctx.get(dut.lines.valid) and (line.index, line.mask, line.data) == (9, 3, 1 | 2 << 64)
+        await ctx.tick()
+        ctx.set(dut.lines.ready, 0)
+        await give(ctx, 5, [4], 1)
+        for _ in range(3):
+            line = ctx.get(dut.lines.payload)
+            assert ctx.get(dut.lines.valid) and (line.index, line.mask, line.data & 0xFF) == (10, 1, 3)
+            assert not ctx.get(dut.words.ready) and not ctx.get(dut.idle)
+            await ctx.tick()
+        ctx.set(dut.lines.ready, 1)
+        await ctx.tick()
+        line = ctx.get(dut.lines.payload)
+        assert ctx.get(dut.words.ready) and ctx.get(dut.idle)
+        assert ctx.get(dut.lines.valid) and (line.index, line.mask, line.data & 0xFF) == (5, 1, 4)
 
     sim = Simulator(dut)
     sim.add_clock(1e-8)

@@ -69,6 +69,83 @@ def test_rows_begin_and_end_where_the_arrays_say(lanes: int, hurry: float) -> No
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
+@pytest.mark.parametrize(
+    "takes", [(1.0, 1.0), (0.3, 1.0), (1.0, 0.3), (0.5, 0.5)], ids=["fast", "pairs wait", "places wait", "both"]
+)
+def test_places_come_with_the_begins(lanes: int, takes: tuple[float, float]) -> None:
+    """Runs of a list that says where rows go, among others: each place once, before its pair, and none of any other run."""
+    dut = PairReader(lanes=lanes, address_width=16)
+    random = Random(f"places {lanes} {takes}")
+    memory = ClientMemory(0x1000, 8 * lanes, seed=lanes, hurry=random.choice([1.0, 0.6]))
+    listed = np.array([random.getrandbits(32) for _ in range(240)], np.uint32)  # a begin, then a place
+    plain = np.array([random.getrandbits(32) for _ in range(120)], np.uint32)
+    pointers = np.array([random.getrandbits(32) for _ in range(121)], np.uint32)
+    plain_at = 0x500
+    for address, words in ((POINTERS, pointers), (POSITIONS, listed), (plain_at, plain)):
+        memory.store(address, words)
+    pairs: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
+    of_place: list[int] = []  # pairs before each place
+    seen: list[tuple[int, int]] = []
+    seen_places: list[tuple[int, int]] = []
+    kinds: set[tuple[str, str]] = set()
+
+    async def runs(ctx: Any) -> None:
+        kind = ""
+        for _ in range(40):
+            before, kind = kind, random.choice(["planned", "planned", "listed", "single"])
+            kinds.add((before, kind))
+            row, rows = random.randrange(100), random.choice([1, 1, 2, 9, 19])
+            for r in range(row, row + rows):
+                begins = {"planned": listed[2 * r], "listed": plain[r], "single": pointers[r]}
+                if kind == "planned":
+                    of_place.append(len(pairs))
+                    places.append((int(listed[2 * r + 1]) & 0xFFFF, int(listed[2 * r + 1]) >> 16))
+                pairs.append((int(begins[kind]), int(pointers[r + 1])))
+            fields = {"row": row, "rows": rows, "single": kind == "single", "planned": kind == "planned"}
+            positions = POSITIONS if kind == "planned" else plain_at
+            ctx.set(dut.run.payload, fields | {"pointers": POINTERS, "positions": positions})
+            ctx.set(dut.run.valid, 1)
+            for _ in patient(3000):
+                if (await ctx.tick().sample(dut.run.ready))[2]:
+                    break
+            ctx.set(dut.run.valid, 0)
+        for _ in patient(3000):
+            await ctx.tick()
+            if len(seen) == len(pairs):
+                break
+        await ctx.tick().repeat(40)
+
+    async def outputs(ctx: Any) -> None:
+        shown: list[Any] = [None, None]  # what each stream has offered and keeps
+        while True:
+            ready = [random.random() < chance for chance in takes]
+            ctx.set(dut.pairs.ready, ready[0])
+            ctx.set(dut.places.ready, ready[1])
+            _, _, some, pair, placed, place = await ctx.tick().sample(
+                dut.pairs.valid, dut.pairs.payload, dut.places.valid, dut.places.payload
+            )
+            for n, (valid, item) in enumerate(((some, (pair.begin, pair.end)), (placed, (place.line, place.entry)))):
+                assert shown[n] is None or (valid and item == shown[n]), "an item changes while it waits"
+                shown[n] = item if valid and not ready[n] else None
+                if valid and ready[n]:
+                    (seen, seen_places)[n].append(item)
+            # Never a pair whose place has not left, and never two places ahead of their pairs.
+            before = sum(number < len(seen) for number in of_place)
+            assert before <= len(seen_places) <= before + 1
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    for n in range(2):
+        sim.add_testbench(memory.reader(dut.read_request[n], dut.read_data[n], n), background=True)
+    sim.add_testbench(outputs, background=True)
+    sim.add_testbench(runs)
+    sim.run()
+    assert seen == pairs and seen_places == places
+    assert {("planned", "single"), ("single", "planned"), ("planned", "listed"), ("listed", "planned")} <= kinds
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
 @pytest.mark.parametrize("taken", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("given", [1.0, 0.4])
 def test_every_beat_of_a_row_is_asked_for_once(lanes: int, taken: float, given: float) -> None:

@@ -30,11 +30,20 @@ def drawn(rng: random.Random, lanes: int, whole: bool) -> list[dict[str, Any]]:
     return words
 
 
-def expected(words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whole: bool) -> list[dict[str, int]]:
+Places = list[tuple[int, int]]  # line and entry of each segment
+
+
+def expected(
+    words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whole: bool, places: Places | None
+) -> list[dict[str, int]]:
+    """``places``: that a plan names."""
     found = []
     index, entry, reach, length, segment_at = tile["kept"], tile["entry"], 0, 0, 0
     for given in words:
         word = given["word"]
+        if places is not None:
+            line, entry = places[index - tile["kept"]]
+            segment_at = line * lanes
         reach, length = reach + word["count"], length + word["count"]
         found.append(
             {
@@ -44,9 +53,10 @@ def expected(words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whol
                 "total": given["length"] if whole and given["bumped"] else length,
                 "reach": reach,
                 "position": tile["origin"] + segment_at,
-                "address": tile["top"] - entry // lanes,
+                "address": (tile["top"] - entry // lanes) % 128,
                 "lane": entry % lanes,
                 "segments": index + 1,
+                "outside": places is not None and entry > tile["last_entry"],
                 "place": (given["bumped"], given["beyond"]),
             }
         )
@@ -55,24 +65,32 @@ def expected(words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whol
     return found
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["whole rows", "parts of rows"])
+@pytest.mark.parametrize("kind", ["whole rows", "parts of rows", "planned rows"])
 @pytest.mark.parametrize("lanes", [2, 4])
-def test_words_are_counted(lanes: int, whole: bool) -> None:
+def test_words_are_counted(lanes: int, kind: str) -> None:
     rng = random.Random(lanes)
+    whole, planned = kind != "parts of rows", kind == "planned rows"
     dut = SegmentSums(lanes=lanes, line_address_width=7)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
-    turned = 0
+    turned = outside = 0
 
     async def bench(ctx: Any) -> None:
-        nonlocal turned
+        nonlocal turned, outside
+        ctx.set(dut.planned, planned)
         for _ in range(25):
             places = rng.random() < 0.5
             last = rng.randrange(3, 20)
             tile = {"kept": rng.randrange(9), "entry": rng.randrange(last) if places else 0, "last_entry": last}
             tile |= {"top": rng.randrange(60, 90), "origin": rng.randrange(500)}
             words = drawn(rng, lanes, whole)
-            wanted = expected(words, lanes, tile, whole)
+            named = [
+                (rng.randrange(1 << 16), rng.choice([rng.randrange(last + 1), last, last + 1, 0xFFFF]))
+                for given in words
+                if given["word"]["last"]
+            ]
+            wanted = expected(words, lanes, tile, whole, named if planned else None)
+            outside += sum(want["outside"] for want in wanted)
             turned += any(one["lane"] == 0 and one["address"] == tile["top"] for one in wanted[1:])
             for name in ("kept", "entry", "last_entry", "top", "origin"):
                 ctx.set(getattr(dut, name), tile[name])
@@ -85,17 +103,27 @@ def test_words_are_counted(lanes: int, whole: bool) -> None:
             ctx.set(dut.place_entry, 0)
             assert ctx.get(dut.index) == tile["kept"] and ctx.get(dut.entry_lane) == tile["entry"] % lanes
             sent, cycle, first_sent = 0, 0, None
-            for want in wanted:
+            told, shows = 0, False  # places that have been taken; whether the next one is there
+            for number, want in enumerate(wanted):
                 while True:
+                    shows = shows or rng.random() < 0.5
+                    ctx.set(dut.row_places.valid, shows and told < len(named))
+                    if told < len(named):
+                        ctx.set(dut.row_places.payload, {"line": named[told][0], "entry": named[told][1]})
                     offered = sent < len(words) and rng.random() < 0.8
                     ctx.set(dut.segments.valid, offered)
                     if offered:
                         ctx.set(dut.segments.payload, words[sent])
                     ctx.set(dut.summed.ready, rng.random() < 0.7)
-                    _, _, taken, gone, item = await ctx.tick().sample(
-                        dut.segments.ready, dut.summed.valid & dut.summed.ready, dut.summed.payload
+                    _, _, taken, gone, item, used = await ctx.tick().sample(
+                        dut.segments.ready,
+                        dut.summed.valid & dut.summed.ready,
+                        dut.summed.payload,
+                        dut.row_places.ready,
                     )
                     cycle += 1
+                    if used and shows and told < len(named):
+                        told, shows = told + 1, False
                     if offered and taken:
                         first_sent = cycle if first_sent is None else first_sent
                         sent += 1
@@ -104,18 +132,25 @@ def test_words_are_counted(lanes: int, whole: bool) -> None:
                         break
                 found = {name: item[name] for name in ("memory_begin", "total", "reach", "position", "segments")}
                 found |= {"address": item.entry.address, "lane": item.entry.lane, "last": item.word.last}
+                found["outside"] = item.outside
                 found["place"] = (item.place.bumped, item.place.beyond)
                 kept = [item.word.line[n] for n in range(item.word.count)]
                 found["nonzeros"] = [{"coordinate": e.coordinate, "value": e.value} for e in kept]
                 assert found == want
+                if planned:
+                    # A place is taken with the last word of its segment, which has a cycle to go.
+                    ends = sum(given["word"]["last"] for given in words[: number + 1])
+                    assert ends <= told <= ends + 1
+            assert told == (len(named) if planned else 0)
             ctx.set(dut.segments.valid, 0)
+            ctx.set(dut.row_places.valid, 0)
             ctx.set(dut.summed.ready, 0)
             await ctx.tick()
             assert ctx.get(dut.idle)
 
     sim.add_testbench(bench)
     sim.run()
-    assert turned > 2
+    assert turned > 2 and (outside > 10) == planned
 
 
 @pytest.mark.parametrize("lanes", [0, 6, "2"])

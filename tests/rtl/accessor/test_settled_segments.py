@@ -48,7 +48,7 @@ def test_segments_settle_after_their_writes(lanes: int) -> None:
                     ended += 1
                     whole, moves = (kept + ended) % lanes == 0, ended - 1 >= moves_from
                     ctx.set(dut.segments, kept + ended)
-                    ctx.set(dut.nonzeros, nonzeros)
+                    ctx.set(dut.lines, -(-nonzeros // lanes))
                     ctx.set(dut.whole_line, whole)
                     ctx.set(dut.moves, moves)
                     if whole and ended - 1 < moves_from:

@@ -146,7 +146,8 @@ def test_what_an_engine_is_told() -> None:
 
     async def bench(ctx: Any) -> None:
         for _ in range(400):
-            flags = {name: random.getrandbits(1) for name in ("gathered", "buffering_b", "buffering_c", "assembling")}
+            names = ("gathered", "planned", "buffering_b", "buffering_c", "assembling")
+            flags = {name: random.getrandbits(1) for name in names}
             words = {
                 name: random.randrange(1 << 20)
                 for name in ("pointers", "elements", "tile_positions", "finished", "first_fiber", "begin_k")
@@ -163,7 +164,7 @@ def test_what_an_engine_is_told() -> None:
             assert table.unit == pieces
             assert table.streaming == (pieces or not flags["buffering_b"])
             assert table.metadata_line == b["base"] + b["lines"] - 1
-            ring = flags["gathered"] and not pieces
+            ring = flags["gathered"] and not flags["planned"] and not pieces
             wanted = (words["entry"], lanes * words["metadata_lines"], words["begin_k"]) if ring else (0, 0, 0)
             assert (table.entry, table.entries, table.origin) == wanted
             assert table.pointers == (

@@ -97,6 +97,13 @@ SCHEMES: list[tuple[dict[str, Any], str, int | str]] = [
     ({**WINDOWS, "buffering": {"a": 0, "b": 1, "c": 1}}, "bad_mode", 0b01110),
     ({**WINDOWS, "by_list": 1}, "", 0),
     ({"by_list": 1}, "bad_mode", 0b10010),
+    ({**WINDOWS, "by_list": 1, "planned": 1, "entry_bits": 16}, "", 0),
+    ({**WINDOWS, "by_list": 1, "planned": 1, "entry_bits": 0}, "", 0),
+    ({**WINDOWS, "by_list": 1, "planned": 1, "entry_bits": 17}, "bad_mode", 17 << 7 | 0b1011010),
+    ({**WINDOWS, "by_list": 1, "planned": 1, "entry_bits": 31}, "bad_mode", 31 << 7 | 0b1011010),
+    ({**WINDOWS, "by_list": 1, "entry_bits": 17}, "", 0),  # which nobody looks at
+    ({**WINDOWS, "planned": 1, "entry_bits": 5}, "bad_mode", 5 << 7 | 0b1001010),
+    ({"planned": 1}, "bad_mode", 0b1000010),
     ({"buffering": {"a": 0, "b": 1, "c": 1}}, "", 0),
     ({"buffering": {"a": 0, "b": 1, "c": 1}, "order": 5}, "bad_mode", 0b110),
     ({"buffering": {"a": 1, "b": 1, "c": 0}, "tile": [20, 16, 20]}, "", 0),

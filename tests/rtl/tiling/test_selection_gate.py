@@ -149,3 +149,141 @@ def test_a_selection_of_nothing_is_not_outside() -> None:
         assert not ctx.get(dut.wrong)
 
     simulate(task)
+
+
+# Bits of an entry: none, some, as many as may be.
+BITS = [0, 1, 5, 15, 16]
+
+
+async def plan(ctx: Any, dut: SelectionGate, bits: int) -> None:
+    ctx.set(dut.planned, 1)
+    ctx.set(dut.entry_bits, bits)
+    ctx.set(dut.entries, 1 << bits)
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_a_planned_nonzero_is_an_entry_and_waits_for_its_load(bits: int) -> None:
+    """The entry is looked up, the number above it is waited for, and other fields go through."""
+    rng = random.Random(bits)
+    seen = {True: 0, False: 0}
+
+    async def task(ctx: Any, dut: SelectionGate) -> None:
+        await plan(ctx, dut, bits)
+        ctx.set(dut.loading, 1)
+        for _ in range(120):
+            settled = rng.choice([0, 1, 2, 9, rng.randrange(1 << (31 - bits))])
+            number = rng.choice([0, max(0, settled - 1), settled, settled + 1, rng.randrange(1 << (31 - bits))])
+            entry, present, last = rng.randrange(1 << bits), rng.random() < 0.9, rng.getrandbits(1)
+            ctx.set(dut.selections.ready, 0)
+            ctx.set(dut.settled, settled)
+            await offer(ctx, dut, entry | number << bits, present=present, last=last)
+            await ctx.tick()
+            usable = not present or number < settled
+            assert ctx.get(dut.selections.valid) == usable and ctx.get(dut.event_stall) == (not usable)
+            out = ctx.get(dut.selections.payload)
+            assert (out.index, out.present, out.last) == (entry, present, last)
+            if not usable:
+                ctx.set(dut.settled, number)
+                await ctx.tick()
+                await ctx.tick()
+                assert not ctx.get(dut.selections.valid)
+                ctx.set(dut.settled, number + 1)
+                await ctx.tick()
+                assert ctx.get(dut.selections.valid)
+            seen[usable] += 1
+            ctx.set(dut.selections.ready, 1)
+            await ctx.tick()
+
+    simulate(task)
+    assert min(seen.values()) > 20
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_planned_nonzeros_follow_each_other(bits: int) -> None:
+    """One a cycle, each when its own load has settled, whatever comes after it."""
+    rng = random.Random(bits)
+    items = [(rng.randrange(1 << bits), rng.randrange(4)) for _ in range(80)]
+    found: list[int] = []
+    in_a_row = 0
+
+    async def task(ctx: Any, dut: SelectionGate) -> None:
+        nonlocal in_a_row
+        await plan(ctx, dut, bits)
+        ctx.set(dut.loading, 1)
+        ctx.set(dut.width, 4)
+        sent, came, settled, before = 0, False, 0, False
+        while len(found) < len(items):
+            at_once = settled  # what counts in this cycle was told in the one before
+            settled = rng.choice([0, 2, 3, 4, 4, 4])
+            ctx.set(dut.settled, settled)
+            ctx.set(dut.nonzeros.valid, sent < len(items))
+            if sent < len(items):
+                entry, number = items[sent]
+                ctx.set(dut.nonzeros.payload, {"index": entry | number << bits, "present": 1, "last": 0})
+            _, _, taken, valid, out = await ctx.tick().sample(
+                dut.nonzeros.ready, dut.selections.valid, dut.selections.payload
+            )
+            assert valid == (came and items[len(found)][1] < at_once)
+            if valid:
+                found.append(out.index)
+            in_a_row += valid and before
+            before = bool(valid)
+            came = (sent < len(items) and bool(taken)) or (came and not valid)
+            sent += taken and sent < len(items)
+
+    simulate(task)
+    assert found == [entry for entry, _ in items] and in_a_row > 5
+
+
+@pytest.mark.parametrize(
+    ("bits", "entry", "number", "wrong"),
+    [
+        (5, 0, 0, False),
+        (5, 19, 6, False),
+        (5, 20, 6, True),
+        (5, 31, 0, True),
+        (5, 19, 7, True),
+        (5, 0, 1 << 26, True),
+        (16, 19, 6, False),
+        (16, 20, 0, True),
+        (16, 0xFFFF, 0, True),
+        (16, 19, 7, True),
+        (0, 0, 6, False),
+        (0, 0, 7, True),
+    ],
+)
+def test_a_planned_nonzero_outside_its_tile(bits: int, entry: int, number: int, wrong: bool) -> None:
+    """Of 20 entries and of the loads 0 to 6; what is told is the entry."""
+
+    async def task(ctx: Any, dut: SelectionGate) -> None:
+        await plan(ctx, dut, bits)
+        ctx.set(dut.entries, 20)
+        ctx.set(dut.width, 7)
+        await offer(ctx, dut, entry | number << bits)
+        assert ctx.get(dut.selections.valid) and not ctx.get(dut.wrong)
+        await ctx.tick()
+        assert ctx.get(dut.wrong) == wrong and ctx.get(dut.coordinate) == entry
+        await ctx.tick()
+        assert not ctx.get(dut.wrong)
+        # Without a plan the same nonzero is the number of a fiber, and entries do not count.
+        ctx.set(dut.planned, 0)
+        ctx.set(dut.width, (entry | number << bits) + 1)
+        await offer(ctx, dut, entry | number << bits)
+        await ctx.tick()
+        assert not ctx.get(dut.wrong) and ctx.get(dut.coordinate) == entry | number << bits
+
+    simulate(task)
+
+
+def test_pieces_are_no_planned_entries() -> None:
+    async def task(ctx: Any, dut: SelectionGate) -> None:
+        await plan(ctx, dut, 3)
+        ctx.set(dut.entries, 4)
+        ctx.set(dut.assembling, 1)
+        ctx.set(dut.pieces.payload, {"index": 44, "present": 1, "last": 1})
+        ctx.set(dut.pieces.valid, 1)
+        assert ctx.get(dut.selections.payload.index) == 44
+        await ctx.tick()
+        assert not ctx.get(dut.wrong)
+
+    simulate(task)

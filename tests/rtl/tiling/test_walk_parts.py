@@ -202,6 +202,52 @@ def test_windows_follow_each_other_in_the_ring(lanes):
     simulate(dut, bench)
 
 
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_windows_of_planned_places(lanes):
+    """A window keeps nothing of the one before: any begin and any metadata may follow, and lines are rows, not lines."""
+    dut = WindowRing(lanes=lanes)
+    rng = random.Random(lanes)
+    extent, tile_k, capacity = 400, 40, 90
+    reasons = set()
+    legal = 0
+
+    async def bench(ctx):
+        nonlocal legal
+        for port, value in ((dut.extent_k, extent), (dut.tile_k, tile_k), (dut.capacity, capacity), (dut.planned, 1)):
+            ctx.set(port, value)
+        ctx.set(dut.start, 1)
+        await ctx.tick()
+        ctx.set(dut.start, 0)
+        for _ in range(250):
+            begin, size = rng.randrange(extent), rng.choice([0, rng.randrange(1, tile_k), tile_k, tile_k + 1])
+            kept, line = rng.choice([0, 1, 1, 1, 3, size + 1]), rng.choice([0, 0, 0, 5, capacity])
+            metadata = rng.choice(
+                [-(-size // lanes), -(-size // lanes), max(0, size - 1) // lanes, capacity, capacity + 1]
+            )
+            early, lines = rng.getrandbits(1), rng.choice([0, size, 1000, 65535])
+            word = {"begin": begin, "size": size, "kept": kept, "line": line, "lines": lines}
+            ctx.set(dut.window, word | {"metadata": metadata, "early": early})
+            await ctx.tick().repeat(dut.latency)
+            wrong = {"shape": begin + size > extent, "tile": size > tile_k}
+            if size:
+                wrong |= {"kept": kept > size, "entries": size > metadata * lanes}
+                wrong["partition"] = metadata + line > capacity
+            assert ctx.get(dut.bad) == any(wrong.values()), (word, wrong)
+            if sum(wrong.values()) == 1:
+                reasons.add(next(name for name, value in wrong.items() if value))
+            if not any(wrong.values()):
+                legal += 1
+                ring = ctx.get(dut.ring)
+                assert (ring.entry, ring.kept, ring.metadata) == (0, kept, metadata)
+                assert (ring.line, ring.lines, ring.early) == (line, lines, early)
+                ctx.set(dut.taken, 1)
+                await ctx.tick()
+                ctx.set(dut.taken, 0)
+
+    simulate(dut, bench)
+    assert reasons == {"shape", "tile", "kept", "entries", "partition"} and legal > 20
+
+
 def test_a_side_changes_when_its_rank_moves():
     dut = TileShape()
 
