@@ -106,7 +106,7 @@ class PlannedList:
             self.load(window)
             entries, lines = self.taken(self.windows[tile + 1]) if self.early_after(tile) else (set(), set())
             mine = load[at] > 0
-            found[at[mine]] = window.begin + window.kept + load[at[mine]] - 1
+            found[at[mine]] = window.begin + load[at[mine]]
             outside = (load[at] >= max(1, window.size)) | (entry[at] >= window.metadata * self.lanes)
             found[at[outside]] = OUTSIDE
             known: dict[tuple[int, int], bool] = {}
