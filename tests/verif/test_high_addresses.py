@@ -33,6 +33,7 @@ CASES = {
     "middling tiles": Case("jki", (130, 100, 100), b_lines=480),
     "windows": Case("ijk", (4, COLUMNS, INNER), load="list", band=True, b_lines=480),
     "list": Case("ijk", (4, COLUMNS, INNER), load="list", b_lines=480),
+    "planned": Case("ijk", (4, COLUMNS, INNER), load="planned", b_lines=480),
 }
 REGIONS = [
     *(("all ranks cut", f"{tensor}_{name}") for tensor in "ab" for name in ("pointers", "elements", "positions")),
@@ -42,6 +43,7 @@ REGIONS = [
     ("list", "a_tile_map"),
     ("list", "b_positions"),
     ("list", "b_pointers"),
+    ("planned", "b_positions"),
 ]
 
 
