@@ -4,6 +4,8 @@ It follows the registers and the arrays in memory, as ``docs/memory_image.md`` d
 made them. SciPy multiplies: neither the hardware nor the golden product takes part.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,45 +16,73 @@ from sw.golden.compare import check_against_scipy
 from sw.runtime.memory_image import MemoryImage
 from sw.runtime.registers import field_value
 
-__all__ = ["put_nonzeros", "stored_nonzeros", "wrong_product"]
+from .planned_list import OUTSIDE, UNTOLD, planned_list
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["put_nonzeros", "stored_nonzeros", "tells_rows", "wrong_product"]
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 
-def wrong_product(image: MemoryImage, c: Csr, arithmetic: str) -> str | None:
+def wrong_product(image: MemoryImage, c: Csr, design: "Design") -> str | None:
     """What is wrong with C as the product of what lies in memory; None if nothing is.
 
     Rows of B that no nonzero of A asks for do not count. Where strips share a row of C its columns may fall or repeat: nothing
-    in memory says where a strip ends, and the sum is the product.
+    in memory says where a strip ends, and the sum is the product. Nor is C judged where a nonzero of A names a row of B too early
+    or too late (:func:`tells_rows`).
 
     Parameters
     ----------
     image: A and B are read from it.
     c: what the run stored.
-    arithmetic: of the design.
+    design: on which it ran.
     """
-    operands = _operands(image)
+    operands = _operands(image, design.lanes)
+    if operands is None:
+        return None
     if isinstance(operands, str):
         return f"{operands}, and the run ended without an error"
     a, b = operands
     strips = image.registers["SHAPE_I"] != image.rows
-    verdict = check_against_scipy(a, b, _summed(c) if strips else c, "product of memory", arithmetic)
+    verdict = check_against_scipy(a, b, _summed(c) if strips else c, "product of memory", design.pe.arithmetic)
     return None if verdict.correct else f"not the product of what lies in memory: {verdict.detail}"
 
 
-def _operands(image: MemoryImage) -> tuple[Csr, Csr] | str:
-    """A and the rows of B that it asks for, as they lie in memory; or what is wrong with them."""
+def tells_rows(image: MemoryImage, lanes: int) -> bool:
+    """Whether memory alone says which row of B each nonzero of A names.
+
+    Where rows have planned places it does not if an entry has another row, or none, at the time that the nonzero says, or if the
+    row's lines do.
+    """
+    return _operands(image, lanes) is not None
+
+
+def _operands(image: MemoryImage, lanes: int) -> tuple[Csr, Csr] | str | None:
+    """A and the rows of B that it asks for, as they lie in memory; or what is wrong with them.
+
+    None where memory does not say which rows these are.
+    """
     registers = image.registers
     a_begins, a_ends = _spans(image, "a_pointers", registers["SHAPE_I"])
     b_begins, b_ends = _spans(image, "b_pointers", registers["SHAPE_K"])
+    planned = field_value("MODES", "planned", registers["MODES"])
     if field_value("MODES", "listed", registers["MODES"]):
-        b_begins = _words(image, "b_positions")[: registers["SHAPE_K"]].astype(np.int64)
+        b_begins = _words(image, "b_positions")[:: 1 + planned][: registers["SHAPE_K"]].astype(np.int64)
     a = _gathered(image, "a", a_begins, a_ends)
     if a is None:
         return "row pointers of A fall or leave its elements"
     a_pointers, a_elements = a
-    if (a_elements[:, 0] >= registers["SHAPE_K"]).any():
+    if planned:
+        places = planned_list(image, lanes).named(a_pointers, a_elements[:, 0].astype(np.int64))
+        if (places == OUTSIDE).any():
+            return "elements of A lie outside"
+        if (places == UNTOLD).any():
+            return None
+        a_elements = np.stack([places.astype(np.uint32), a_elements[:, 1]], axis=1)
+    elif (a_elements[:, 0] >= registers["SHAPE_K"]).any():
         return "elements of A lie outside"
     used = np.zeros(len(b_begins), np.bool_)
     used[a_elements[:, 0]] = True

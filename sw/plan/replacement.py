@@ -61,8 +61,9 @@ def place_rows(
         rows, first, entry_of, table, early = _place(
             a.pointers, a.coordinates, begins, pointers, lanes, used, uses, partition, places
         )
-        # As many entries are taken as are in use at a time. Where rows that stay are long the lines of the rest are for data.
-        needed = -(-max(most, int(entry_of.max(initial=0)) + 1) // lanes)
+        # As many entries are taken as are in use at a time, and the one to spare, without which no tile is early. Where rows that
+        # stay are long the lines of the rest are for data.
+        needed = -(-max(most, int(entry_of.max(initial=0)) + 2) // lanes)
         if needed >= (1 - UNUSED_ENTRIES) * metadata or plans == MOST_PLANS - 1:
             break
         metadata, uses.at[:] = needed, uses.begins[:-1]

@@ -21,6 +21,7 @@ from sw.runtime.simulation.engine import observe, watch_regions
 from sw.runtime.simulation.loader import BusTiming, Region, Simulation
 from sw.runtime.simulation.sources import accelerator_sources
 from sw.scheme.scheme import Scheme
+from sw.scheme.terms import LOAD_PLANNED, LOAD_TILE
 from verif.counters import check_counters
 from verif.soak.machine import ARENA, joined
 
@@ -44,7 +45,7 @@ class Case:
     keep_c: bool = True
     tuning: bool = False
     parts: bool = False  # of rows are joined by the last k step
-    lists: bool = False  # tiles load the rows of B that they use
+    load: str = LOAD_TILE  # what tiles load of B
     band: bool = False  # A has all elements beside its diagonal: the rows of B come in order, and no list is needed
     density: float = 0.3
 
@@ -58,9 +59,10 @@ CASES: Mapping[str, Case] = {
     "A kept": Case("ikj", (13, 5, 7), a_lines=30, c_lines=8, keep_c=False),
     "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
     "tuned": Case("jki", (13, 8, 8), tuning=True),
-    "windows": Case("ijk", (4, 16, 18), lists=True, band=True),
-    "list": Case("ijk", (3, 16, 18), lists=True),
-    "strips": Case("ijk", (4, 6, 18), lists=True),
+    "windows": Case("ijk", (4, 16, 18), load="list", band=True),
+    "list": Case("ijk", (3, 16, 18), load="list"),
+    "planned": Case("ijk", (2, 16, 18), b_lines=40, load=LOAD_PLANNED),
+    "strips": Case("ijk", (4, 6, 18), load="list"),
 }
 
 
@@ -134,7 +136,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
             "C": "buffering" if case.c_lines and case.keep_c else "streaming",
         },
         tuning=case.tuning,
-        load="list" if case.lists else "tile",
+        load=case.load,
         partial_rows="joined" if case.parts else "carried",
     )
 
@@ -159,7 +161,9 @@ class FaultBench:
         planned = plan(chosen, self.a, self.b, self.design)
         self.image = build_image(self.design, planned, poison=True)
         self.tiles_gathered = len(planned.rows_of_b.windows) if planned.rows_of_b else 0
-        assert field_value("MODES", "listed", self.image.registers["MODES"]) == (case.lists and not case.band)
+        assert field_value("MODES", "listed", self.image.registers["MODES"]) == (
+            case.load != LOAD_TILE and not case.band
+        )
         golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", chosen)
         self.golden = golden.structural
         if arena:

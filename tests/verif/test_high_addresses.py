@@ -31,8 +31,9 @@ ROWS, INNER, COLUMNS = 1300, 1280, 1200
 CASES = {
     "all ranks cut": Case("jik", (700, 500, 400), b_lines=480),
     "middling tiles": Case("jki", (130, 100, 100), b_lines=480),
-    "windows": Case("ijk", (4, COLUMNS, INNER), lists=True, band=True, b_lines=480),
-    "list": Case("ijk", (4, COLUMNS, INNER), lists=True, b_lines=480),
+    "windows": Case("ijk", (4, COLUMNS, INNER), load="list", band=True, b_lines=480),
+    "list": Case("ijk", (4, COLUMNS, INNER), load="list", b_lines=480),
+    "planned": Case("ijk", (4, COLUMNS, INNER), load="planned", b_lines=480),
 }
 REGIONS = [
     *(("all ranks cut", f"{tensor}_{name}") for tensor in "ab" for name in ("pointers", "elements", "positions")),
@@ -42,6 +43,7 @@ REGIONS = [
     ("list", "a_tile_map"),
     ("list", "b_positions"),
     ("list", "b_pointers"),
+    ("planned", "b_positions"),
 ]
 
 

@@ -11,7 +11,7 @@ from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
 from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LISTS, LOAD_LIST, LOAD_REUSE, ORDERS
+from sw.scheme.terms import GATHERS, LOAD_LIST, LOAD_PLANNED, LOAD_REUSE, ORDERS
 from tests.verif.test_end_to_end import check, design, operand, random_operand, scheme
 
 pytestmark = pytest.mark.slow
@@ -47,9 +47,10 @@ def clustered(rows: int, columns: int, value: str, seed: int) -> Csr:
 def test_every_order(design: Design, order: str) -> None:
     value = design.pe.value
     a, b = clustered(60, 80, value, 1), random_operand(80, 50, 0.1, value, 2)
-    counters = check(design, listed(design, a, 50, 16, order=order), a, b)
-    assert counters["tiles_total"] == 4
-    assert counters["read_c_meta"] == 0, "no partial rows come back"
+    for load in (LOAD_LIST, LOAD_PLANNED):
+        counters = check(design, listed(design, a, 50, 16, order=order, load=load), a, b)
+        assert counters["tiles_total"] == 4
+        assert counters["read_c_meta"] == 0, "no partial rows come back"
 
 
 @pytest.mark.parametrize("T_i", [1, 3, 8, 30, 200])
@@ -73,7 +74,7 @@ def test_rows_are_read_once_where_there_is_room(design: Design) -> None:
     assert counters["read_b_data"] <= int(lines.sum())
 
 
-@pytest.mark.parametrize("load", LISTS)
+@pytest.mark.parametrize("load", GATHERS)
 @pytest.mark.parametrize("b_lines", [24, 30, 44])
 def test_overbooked(design: Design, b_lines: int, load: str) -> None:
     value = design.pe.value
@@ -104,7 +105,7 @@ def kinds(value: str) -> dict[str, tuple[Csr, Csr]]:
     }
 
 
-@pytest.mark.parametrize("load", LISTS)
+@pytest.mark.parametrize("load", GATHERS)
 @pytest.mark.parametrize("name", list(kinds("int32")))
 def test_kinds_of_operands(design: Design, name: str, load: str) -> None:
     a, b = kinds(design.pe.value)[name]
@@ -118,17 +119,52 @@ def test_rows_that_nobody_uses_in_time_go_by(design: Design, T_i: int) -> None:
     dense = (rng.random((120, 150)) < 0.03).astype(np.int8)
     dense[:, [3, 140]] = 1
     a, b = operand(dense, value, 22), random_operand(150, 60, 0.25, value, 23)
-    moved = {load: check(design, listed(design, a, 60, T_i, b_lines=110, load=load), a, b) for load in LISTS}
+    moved = {load: check(design, listed(design, a, 60, T_i, b_lines=110, load=load), a, b) for load in GATHERS}
     assert moved[LOAD_REUSE]["bumped_fetches"] > moved[LOAD_LIST]["bumped_fetches"]
     assert moved[LOAD_REUSE]["read_b_data"] < 0.97 * moved[LOAD_LIST]["read_b_data"]
+    assert moved[LOAD_PLANNED]["read_b_data"] < 0.9 * moved[LOAD_REUSE]["read_b_data"], "what is used last leaves"
 
 
 @pytest.mark.parametrize("timing", [BusTiming(read_latency=300), BusTiming(jitter=60, stall=0.4, reorder=True, seed=3)])
 def test_slow_and_rough_memory(design: Design, timing: BusTiming) -> None:
     value = design.pe.value
     a, b = clustered(50, 50, value, 15), random_operand(50, 50, 0.2, value, 16)
-    for load in LISTS:
+    for load in GATHERS:
         check(design, listed(design, a, 50, 9, b_lines=90, load=load), a, b, dram=timing)
+
+
+@pytest.mark.parametrize(("b_lines", "T_i"), [(26, 3), (60, 1), (60, 6), (100, 4), (100, 8), (None, 8), (None, 200)])
+def test_planned_places(design: Design, b_lines: int | None, T_i: int) -> None:
+    """Rows take lines and entries of others, while the tile before is computed or after it; some tiles load nothing."""
+    value = design.pe.value
+    a, b = clustered(100, 90, value, 3), random_operand(90, 70, 0.2, value, 4)
+    planned = listed(design, a, 70, T_i, b_lines=b_lines, load=LOAD_PLANNED)
+    counters = check(design, planned, a, b)
+    made = plan(planned, a, b, design).rows_of_b
+    assert made is not None and made.entries is not None
+    loads = made.windows[:, 1] - made.fresh
+    if b_lines is None:
+        assert counters["bumped_fetches"] == 0 and len(made.lines) == len(np.unique(a.coordinates))
+        assert T_i == 200 or made.early[1:].all()
+    else:
+        assert counters["bumped_fetches"] > 0
+        taken = np.sort(made.entries)
+        assert (
+            (taken[1:] == taken[:-1]).any()
+            and (made.placed < loads).any()
+            and len(made.lines) > len(np.unique(a.coordinates))
+        )
+    if T_i == 1:
+        assert (loads == 0).any()
+    if b_lines == 100 or T_i == 1:
+        assert set(made.early[1:].tolist()) == {False, True}
+
+
+def test_one_row_of_a(design: Design) -> None:
+    value = design.pe.value
+    a, b = random_operand(1, 60, 0.4, value, 31), random_operand(60, 90, 0.2, value, 32)
+    for b_lines in (30, None):
+        assert check(design, listed(design, a, 90, 1, b_lines=b_lines, load=LOAD_PLANNED), a, b)["tiles_total"] == 1
 
 
 def test_more_rows_than_entries_are_named(design: Design) -> None:

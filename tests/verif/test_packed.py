@@ -15,6 +15,7 @@ from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.registers import ErrorCode, field_value, pack_fields
 from sw.runtime.simulation.engine import run_rtl
+from sw.scheme.terms import LOAD_PLANNED
 from tests.tools import long_run
 from tests.verif import test_lists, test_strips, test_windows
 from tests.verif.fault_bench import CASES, FaultBench
@@ -56,6 +57,7 @@ __all__ = [
 ]
 test_list_orders = test_lists.test_every_order
 test_lists_overbooked = test_lists.test_overbooked
+test_lists_at_planned_places = test_lists.test_planned_places
 test_lists_of_kinds = test_lists.test_kinds_of_operands
 test_strip_widths = test_strips.test_widths
 test_strips_overbooked = test_strips.test_overbooked
@@ -99,6 +101,20 @@ def test_coordinates_of_any_width(design: Design, columns: int) -> None:
     golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
     assert compare_bits(golden.structural, found.c).correct
     assert found.c.coordinates.max() == columns - 1
+
+
+def test_columns_of_a_hold_an_entry_and_a_load(design: Design) -> None:
+    """Where rows of B have planned places A's records are as wide as these need."""
+    value = design.pe.value
+    a, b = test_lists.clustered(100, 90, value, 3), random_operand(90, 70, 0.12, value, 4)
+    planned = plan(test_lists.listed(design, a, 70, 6, b_lines=60, load=LOAD_PLANNED), a, b, design)
+    image, made = build_image(design, planned), planned.rows_of_b
+    assert made is not None
+    loads = int((made.windows[:, 1] - made.fresh).max())
+    entry_bits = field_value("MODES", "entry_bits", image.registers["MODES"])
+    assert field_value("COORDINATES", "a", image.registers["COORDINATES"]) == entry_bits + loads.bit_length()
+    (columns, _) = stored_nonzeros(image, "a")[: a.nnz].T
+    assert columns.max() >> entry_bits == loads
 
 
 def test_fewer_bytes_are_read_and_written(design: Design) -> None:

@@ -15,6 +15,7 @@ from sw.plan.plan import plan
 from sw.plan.row_order import in_order
 from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
+from sw.scheme.terms import LOAD_LIST, LOAD_PLANNED
 from tests.verif.test_end_to_end import TILES, random_operand, scheme
 from tests.verif.test_end_to_end import check as check_untuned
 from tests.verif.test_lists import clustered, listed
@@ -54,7 +55,8 @@ def test_tiles(design: Design, order: str, tile: tuple[int, int, int]) -> None:
 
 def test_lists_and_strips(design: Design, order: str) -> None:
     a, b = shuffled(design)
-    for forced in (listed(design, a, 50, 8, b_lines=80), strips(design, a, b, 8, 13, 80)):
+    of_lists = [listed(design, a, 50, 8, b_lines=80, load=load) for load in (LOAD_LIST, LOAD_PLANNED)]
+    for forced in (*of_lists, strips(design, a, b, 8, 13, 80)):
         check_untuned(design, replace(forced, row_order=order), a, b)
 
 

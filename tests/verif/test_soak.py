@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,7 @@ from verif.soak.run import run_case
 from verif.soak.schemes import KINDS
 from verif.soak.tally import DIMENSIONS, Tally, tags_of
 from verif.soak.wrong import corrupt
-from verif.stored import wrong_product
+from verif.stored import tells_rows, wrong_product
 
 DRAWN = 240
 DESIGNS = 30
@@ -200,13 +200,13 @@ def on_tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Case]:
 def test_the_product_of_memory_is_that_of_the_operands(on_tiny: Callable[..., Case], kind: str) -> None:
     """In every kind of scheme; with another column, it is another one. What is corrupted can be restored."""
     case = on_tiny(lambda case: case.products[0].kind == kind and case.products[0].macs > 50)
-    arithmetic = case.design.pe.arithmetic
     (one, *_) = placed_of(case)
     c = Expected(case.design, case.products[0], run_model).golden.structural
-    assert wrong_product(one.image, c, arithmetic) is None
+    assert tells_rows(one.image, case.design.lanes)
+    assert wrong_product(one.image, c, case.design) is None
     other = c.coordinates.copy()
     other[-1] ^= 1
-    assert wrong_product(one.image, replace(c, coordinates=other), arithmetic) is not None
+    assert wrong_product(one.image, replace(c, coordinates=other), case.design) is not None
     rng = random.Random(kind)
     found = Counter()
     for _ in range(30):
@@ -231,7 +231,7 @@ def test_a_wrong_column_is_no_product(on_tiny: Callable[..., Case]) -> None:
         ("b_elements", int(product.b.pointers[row]), product.b.columns),
     ):
         one.image.regions[name].data.view("<u4").reshape(-1, 2)[element, 0] = column
-        problem = wrong_product(one.image, c, case.design.pe.arithmetic)
+        problem = wrong_product(one.image, c, case.design)
         assert problem is not None and "lie outside" in problem
         one.restore()
 
@@ -371,7 +371,9 @@ def test_what_is_planted_in_a_second_run_is_found(on_tiny: Callable[..., Case], 
 
 
 def planted(results: list[Result | Built]) -> Callable[..., Generator[Result | Built, None, None]]:
-    def stream(seed: int, design: int, seconds: float, until: float) -> Generator[Result | Built, None, None]:
+    def stream(
+        seed: int, design: int, seconds: float, until: float, schemes: Sequence[str]
+    ) -> Generator[Result | Built, None, None]:
         for result in results:
             name = f"{seed}:{design * CASES_PER_DESIGN + int(result.case)}" if isinstance(result, Result) else ""
             yield replace(result, case=name) if isinstance(result, Result) else result

@@ -10,6 +10,7 @@ from sw.formats.csr import Csr
 from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.simulation.loader import BusTiming
+from sw.scheme.terms import LOAD_LIST, LOAD_PLANNED
 from tests.verif.test_end_to_end import check, design, operand, random_operand
 from tests.verif.test_lists import clustered, kinds, listed
 
@@ -17,8 +18,8 @@ pytestmark = pytest.mark.slow
 __all__ = ["design"]  # the fixture
 
 
-def strips(design: Design, a: Csr, b: Csr, T_i: int, T_j: int, b_lines: int | None = None):
-    whole = listed(design, a, b.columns, a.rows, b_lines=b_lines)
+def strips(design: Design, a: Csr, b: Csr, T_i: int, T_j: int, b_lines: int | None = None, load: str = LOAD_LIST):
+    whole = listed(design, a, b.columns, a.rows, b_lines=b_lines, load=load)
     return replace(whole, T_j=T_j, strips=T_i) if T_j < b.columns else replace(whole, T_i=min(T_i, a.rows))
 
 
@@ -32,10 +33,10 @@ def test_widths(design: Design, T_j: int, T_i: int) -> None:
 
 
 @pytest.mark.parametrize("name", list(kinds("int32")))
-@pytest.mark.parametrize("T_j", [4, 13])
-def test_kinds_of_operands(design: Design, name: str, T_j: int) -> None:
+@pytest.mark.parametrize(("T_j", "load"), [(4, LOAD_LIST), (13, LOAD_LIST), (7, LOAD_PLANNED)])
+def test_kinds_of_operands(design: Design, name: str, T_j: int, load: str) -> None:
     a, b = kinds(design.pe.value)[name]
-    check(design, strips(design, a, b, 8, min(T_j, b.columns), 100), a, b)
+    check(design, strips(design, a, b, 8, min(T_j, b.columns), 100, load), a, b)
 
 
 def test_a_full_row_has_tiles_of_its_own(design: Design) -> None:
@@ -56,8 +57,9 @@ def test_a_full_row_has_tiles_of_its_own(design: Design) -> None:
 def test_overbooked(design: Design, b_lines: int) -> None:
     value = design.pe.value
     a, b = clustered(60, 60, value, 7), random_operand(60, 52, 0.3, value, 8)
-    counters = check(design, strips(design, a, b, 16, 18, b_lines), a, b)
-    assert counters["bumped_fetches"] > 0
+    for load in (LOAD_LIST, LOAD_PLANNED):
+        counters = check(design, strips(design, a, b, 16, 18, b_lines, load), a, b)
+        assert counters["bumped_fetches"] > 0
 
 
 @pytest.mark.parametrize("timing", [BusTiming(read_latency=300), BusTiming(jitter=60, stall=0.4, reorder=True, seed=3)])

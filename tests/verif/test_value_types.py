@@ -12,8 +12,10 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.golden.spgemm import multiply
+from sw.scheme.terms import LOAD_PLANNED
 from tests.tools import long_run
 from tests.verif.test_end_to_end import TILES, check, scheme
+from tests.verif.test_lists import listed
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +75,11 @@ def test_rows_of_more_leaves_than_one_job(design: Design) -> None:
     a, b = operand(design, 12, 60, 0.7, 9), operand(design, 60, 52, 0.3, 10)
     for tile in ((12, 52, 60), (12, 13, 25)):
         assert check(design, scheme(design, tile), a, b)["jobs"] > 12
+
+
+def test_rows_of_b_at_planned_places(design: Design) -> None:
+    a, b = operand(design, 45, 60, 0.1, 1), operand(design, 60, 52, 0.2, 2)
+    assert check(design, listed(design, a, 52, 4, b_lines=60, load=LOAD_PLANNED), a, b)["bumped_fetches"] > 0
 
 
 def test_the_operands_tell_the_modes_apart(design: Design) -> None:

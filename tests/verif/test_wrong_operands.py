@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sw.runtime.registers import ErrorCode
-from tests.verif.fault_bench import CASES, FaultBench, machine
+from tests.verif.fault_bench import CASES, FaultBench
 from verif.stored import put_nonzeros, stored_nonzeros, wrong_product
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ def judge(bench: FaultBench, what: str) -> ErrorCode:
     assert not [finding for finding in bench.simulation.findings if finding.write], what
     if outcome.code == ErrorCode.NONE:
         c = bench.image.c(bench.driver.read("C_NNZ"))
-        assert wrong_product(bench.image, c, machine()[0].pe.arithmetic) is None, what
+        assert wrong_product(bench.image, c, bench.design) is None, what
     bench.soft_reset()
     return outcome.code
 

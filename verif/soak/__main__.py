@@ -8,9 +8,11 @@ import argparse
 import json
 import os
 import secrets
+import shlex
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from itertools import count
@@ -22,6 +24,7 @@ from . import batch
 from .batch import Built, Result
 from .cases import CASES_PER_DESIGN
 from .designs import design_of
+from .schemes import KINDS
 from .tally import Tally
 
 OUT = Path("build/soak")
@@ -35,8 +38,9 @@ NOTHING_RUN = 4
 class Soak:
     """Batches side by side until the time is over. Everything is kept in ``out``: each case, and failures once more."""
 
-    def __init__(self, seed: int, seconds: float, out: Path) -> None:
+    def __init__(self, seed: int, seconds: float, out: Path, schemes: Sequence[str] = KINDS) -> None:
         self.seed = seed
+        self.schemes = schemes
         self.seconds = seconds
         self.until = time.time() + seconds
         self.failed = out / "failures.jsonl"
@@ -54,7 +58,12 @@ class Soak:
     def run(self, workers: int) -> None:
         """Raises KeyboardInterrupt after everything that was started has ended."""
         self.kept.parent.mkdir(parents=True, exist_ok=True)
-        self.kept.write_text(json.dumps({"run": {"seed": self.seed, "seconds": self.seconds, "jobs": workers}}) + "\n")
+        self.kept.write_text(
+            json.dumps(
+                {"run": {"seed": self.seed, "seconds": self.seconds, "jobs": workers, "schemes": list(self.schemes)}}
+            )
+            + "\n"
+        )
         share = max(LEAST_SECONDS, self.seconds * workers / SHARES)
         try:
             with ThreadPoolExecutor(workers) as pool:
@@ -73,7 +82,7 @@ class Soak:
         while not self.stop.is_set() and time.time() < self.until:
             with self._lock:
                 number = next(self._numbers)
-            results = batch.stream_batch(self.seed, number, share, self.until)
+            results = batch.stream_batch(self.seed, number, share, self.until, self.schemes)
             try:
                 for result in results:
                     if self.stop.is_set():
@@ -96,7 +105,7 @@ class Soak:
                 self.failures.append(result)
                 with self.failed.open("a") as store:
                     store.write(json.dumps(asdict(result)) + "\n")
-                show(result)
+                show(result, self.schemes)
             elif time.monotonic() - self._shown > REPORT_SECONDS:
                 self._shown = time.monotonic()
                 left = max(0.0, self.until - time.time())
@@ -121,20 +130,23 @@ class Soak:
         )
 
 
-def show(result: Result) -> None:
+def show(result: Result, schemes: Sequence[str] = KINDS) -> None:
     """A failure, with the command that repeats it."""
     print(f"FAILED {result.case}: {result.text}")
     for problem in result.problems:
         print("    " + problem.replace("\n", "\n    "))
-    print(f"    again: python -m verif.soak --case {result.case}", flush=True)
+    print(
+        "    again: " + shlex.join(["python", "-m", "verif.soak", "--case", result.case, *batch.words_of(schemes)]),
+        flush=True,
+    )
 
 
-def replay(seed: int, number: int) -> int:
+def replay(seed: int, number: int, schemes: Sequence[str] = KINDS) -> int:
     """Repeats one case and tells all about it."""
     print(design_of(seed, number // CASES_PER_DESIGN).model_dump_json(indent=2))
-    result = batch.run_one(seed, number)
+    result = batch.run_one(seed, number, schemes)
     if result.problems:
-        show(result)
+        show(result, schemes)
         return 1
     print(f"{result.case}: {result.text}\n{json.dumps(result.tags)}\nall agreed, {result.seconds} s")
     return 0
@@ -179,14 +191,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=counted, help="default: a new one, which is printed")
     parser.add_argument("--jobs", type=jobs, default=len(os.sched_getaffinity(0)), help="designs at a time")
     parser.add_argument("--case", type=named, metavar="SEED:N", help="repeat one case")
+    parser.add_argument(
+        "--scheme", action="append", choices=KINDS, help="draw this kind of scheme alone; more than once: these"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of cases, failures and what was compiled")
     parser.add_argument("--batch", type=named, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    schemes = tuple(options.scheme or KINDS)
     if options.batch:
         seed, design = options.batch
-        batch.run_batch(seed, design, options.seconds, options.until)
+        batch.run_batch(seed, design, options.seconds, options.until, schemes)
         return 0
     # Batches and compilers inherit it.
     os.environ["XDG_CACHE_HOME"] = str((options.out / "cache").resolve())
@@ -197,9 +213,9 @@ def main(arguments: list[str] | None = None) -> int:
         return ToolMissing.exit_code
     if options.case:
         seed, number = options.case
-        return replay(seed, number)
+        return replay(seed, number, schemes)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
-    soak = Soak(seed, 60 * options.minutes, options.out)
+    soak = Soak(seed, 60 * options.minutes, options.out, schemes)
     print(
         f"seed {seed}: {options.minutes:g} minutes, {options.jobs} designs at a time; builds are kept in {cache_folder()}",
         flush=True,

@@ -11,14 +11,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from .cases import CASES_PER_DESIGN, make_case
 from .run import library_for, run_case
+from .schemes import KINDS
 from .tally import Tags, tags_of, with_verdict
 
-__all__ = ["Built", "Result", "end_all", "run_batch", "run_one", "stream_batch"]
+__all__ = ["Built", "Result", "end_all", "run_batch", "run_one", "stream_batch", "words_of"]
 
 # After the end of the time asked for, what is still under way is broken off.
 GRACE_SECONDS = 5
@@ -48,12 +49,17 @@ class Built:
     design: dict[str, object]
 
 
-def run_one(seed: int, number: int) -> Result:
+def words_of(schemes: Sequence[str]) -> list[str]:
+    """The option that draws these schemes alone; nothing where all are drawn."""
+    return [] if tuple(schemes) == KINDS else [word for kind in schemes for word in ("--scheme", kind)]
+
+
+def run_one(seed: int, number: int, schemes: Sequence[str] = KINDS) -> Result:
     """One case, in this process."""
     begun = time.monotonic()
     text, cycles, tags = "could not be made", 0, Tags()
     try:
-        case = make_case(seed, number)
+        case = make_case(seed, number, schemes)
         text, tags = case.text, tags_of(case)
         verdict = run_case(case, library_for(case))
         problems, cycles, tags = verdict.problems, verdict.cycles, with_verdict(tags, verdict)
@@ -62,7 +68,7 @@ def run_one(seed: int, number: int) -> Result:
     return Result(f"{seed}:{number}", text, problems, round(time.monotonic() - begun, 2), cycles, tags)
 
 
-def run_batch(seed: int, design: int, seconds: float, until: float) -> None:
+def run_batch(seed: int, design: int, seconds: float, until: float, schemes: Sequence[str] = KINDS) -> None:
     """The cases of a design as lines of JSON on standard output.
 
     ``seconds``: how long from when it is compiled, one case at least; ``until``: when all is over (``time.time``).
@@ -70,7 +76,7 @@ def run_batch(seed: int, design: int, seconds: float, until: float) -> None:
     first = design * CASES_PER_DESIGN
     print(json.dumps({"begun": f"{seed}:{first}"}), flush=True)
     begun = time.time()
-    case = make_case(seed, first)
+    case = make_case(seed, first, schemes)
     library_for(case)
     built = Built(design, round(time.time() - begun, 1), case.design.model_dump(mode="json"))
     print(json.dumps({"built": asdict(built)}), flush=True)
@@ -80,7 +86,7 @@ def run_batch(seed: int, design: int, seconds: float, until: float) -> None:
             return
         print(json.dumps({"begun": f"{seed}:{number}"}), flush=True)
         _allow(HANG_SECONDS)
-        print(json.dumps(asdict(run_one(seed, number))), flush=True)
+        print(json.dumps(asdict(run_one(seed, number, schemes))), flush=True)
 
 
 def _allow(seconds: float) -> None:
@@ -89,10 +95,12 @@ def _allow(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
 
 
-def stream_batch(seed: int, design: int, seconds: float, until: float) -> Generator[Result | Built, None, None]:
+def stream_batch(
+    seed: int, design: int, seconds: float, until: float, schemes: Sequence[str] = KINDS
+) -> Generator[Result | Built, None, None]:
     """Results of :func:`run_batch` in a process of its own as they come, and one for the case in which it died."""
     command = [sys.executable, "-m", "verif.soak", "--batch", f"{seed}:{design}"]
-    command += ["--seconds", str(seconds), "--until", str(until)]
+    command += ["--seconds", str(seconds), "--until", str(until), *words_of(schemes)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """The soak's cases: each is a function of a seed and a number, whatever ran before it."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -141,8 +142,11 @@ class Case:
         return f"{products}; runs {steps}; memory {self.placement}, {self.timing}{converted}"
 
 
-def make_case(seed: int, number: int) -> Case:
-    """Case ``number`` of a seed; its design is that of all cases with the same ``number // CASES_PER_DESIGN``."""
+def make_case(seed: int, number: int, schemes: Sequence[str] = KINDS) -> Case:
+    """Case ``number`` of a seed; its design is that of all cases with the same ``number // CASES_PER_DESIGN``.
+
+    ``schemes``: those of ``KINDS`` that are drawn.
+    """
     turn, index = divmod(number, CASES_PER_DESIGN)
     design = design_of(seed, turn)
     rng = random.Random(f"{seed} case {number}")
@@ -151,10 +155,10 @@ def make_case(seed: int, number: int) -> Case:
     many = weight(design) < LIGHT and rng.random() < MANY_TILES
     timing = _quick(rng) if many else _timing(rng)
     # Kinds take turns, in another order for each design: so even a few cases of a design have most of them.
-    kinds = random.Random(f"{seed} kinds {turn} {index // len(KINDS)}").sample(KINDS, len(KINDS))
-    wanted = [kinds[index % len(KINDS)]]
+    kinds = random.Random(f"{seed} kinds {turn} {index // len(schemes)}").sample(schemes, len(schemes))
+    wanted = [kinds[index % len(schemes)]]
     count = 1 if plan == "one run" else rng.randint(2, 3) if plan == "several runs" else rng.randint(1, 2)
-    wanted += [rng.choice(KINDS) for _ in range(count - 1)]
+    wanted += [rng.choice(schemes) for _ in range(count - 1)]
     runs = 1 if plan == "one run" else 3 if plan == "several runs" else 4
     products = tuple(_product(design, kind, timing, runs, many, rng, numbers) for kind in wanted)
     return Case(

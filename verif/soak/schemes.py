@@ -12,7 +12,19 @@ from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from sw.scheme.terms import BUFFERING, CARRIED, JOINED, LISTS, MOST_STEPS, MOST_STRIPS, ONLY_B, ORDERS, STREAMING
+from sw.scheme.terms import (
+    BUFFERING,
+    CARRIED,
+    GATHERS,
+    JOINED,
+    LISTS,
+    LOAD_PLANNED,
+    MOST_STEPS,
+    MOST_STRIPS,
+    ONLY_B,
+    ORDERS,
+    STREAMING,
+)
 
 __all__ = ["ALONG_I", "KINDS", "TILES", "TUNED", "Budget", "draw_scheme"]
 
@@ -26,12 +38,14 @@ KINDS = (
     "tuned",
     "tuned, C on chip",
     "list",
+    "planned",
     "strips",
 )
 # These need a design that can; the others stand for them where it cannot.
 TUNED = {"tuned": "B kept", "tuned, C on chip": "C on chip"}
 # These cut i alone.
-ALONG_I = ("list", "strips")
+ALONG_I = ("list", "planned", "strips")
+LOADS = {"list": LISTS, "planned": (LOAD_PLANNED,), "strips": GATHERS}
 # About how many tiles a scheme makes: whole, few, dozens, hundreds, thousands.
 TILES = ((1, 1), (2, 12), (12, 100), (100, 1000), (1000, 5000))
 # Shapes may be halved three times along two ranks.
@@ -140,7 +154,7 @@ def _along_i(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: ran
         buffer_bytes={"A": a_lines * line, "B": b_lines * line, "C": c_lines * line},
         fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": fifo_b * line},
         mode=dict(ONLY_B),
-        load=rng.choice(LISTS),
+        load=rng.choice(LOADS[kind]),
         scratch_bytes=_scratch_lines(c_lines, rng) * line,
     )
     if kind == "strips":

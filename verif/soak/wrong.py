@@ -6,17 +6,20 @@ write nothing where it may not.
 """
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sw.runtime.memory_image import MemoryImage
+from sw.runtime.registers import field_value
+from sw.scheme.terms import LOAD_PLANNED
 from verif.stored import put_nonzeros, stored_nonzeros
 
 from .machine import Placed
 
-__all__ = ["Corruption", "corrupt"]
+__all__ = ["Corruption", "corrupt", "extent_of"]
 
 FAULTS = ("element", "element", "element", "pointer", "table")
 ELEMENTS = ("column outside", "column far outside", "swapped", "twice", "another column")
@@ -57,7 +60,7 @@ def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
     row = int(rows[rng.randrange(len(rows))])
     begin, end = int(pointers[row]), int(pointers[row + 1])
     kind = rng.choice(ELEMENTS if end - begin > 1 else ELEMENTS[:2])
-    extent = placed.registers["SHAPE_K" if tensor == "a" else "SHAPE_J"]
+    extent = extent_of(placed.registers, tensor)
     at, other = rng.sample(range(begin, end), 2) if end - begin > 1 else (begin, begin)
     before = int(nonzeros[at, 0])
     if kind == "swapped":
@@ -67,11 +70,27 @@ def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
             "column outside": extent,
             "column far outside": rng.choice(FAR),
             "twice": int(nonzeros[other, 0]),
-            "another column": rng.randrange(extent),
+            "another column": _another(placed, nonzeros, tensor, extent, rng),
         }[kind]
     put_nonzeros(placed.image, tensor, nonzeros)
     what = f"{tensor.upper()} {kind}"
     return Corruption(what, f"{what}: row {row}, element {at - begin}: {before} -> {nonzeros[at, 0]}", judged=True)
+
+
+def extent_of(registers: Mapping[str, int], tensor: str) -> int:
+    """The least coordinate that is none: of A an entry and a load where rows of B have planned places."""
+    if tensor == "b":
+        return registers["SHAPE_J"]
+    if field_value("MODES", "planned", registers["MODES"]):
+        return registers["TILE_K"] << field_value("MODES", "entry_bits", registers["MODES"])
+    return registers["SHAPE_K"]
+
+
+def _another(placed: Placed, nonzeros: NDArray[np.uint32], tensor: str, extent: int, rng: random.Random) -> int:
+    """A column at random, or the coordinate of any nonzero of A: most entries at most loads have no row."""
+    if tensor == "a" and placed.product.scheme.load == LOAD_PLANNED and rng.random() < 0.7:
+        return int(nonzeros[rng.randrange(len(nonzeros)), 0])
+    return rng.randrange(extent)
 
 
 def _pointer(placed: Placed, rng: random.Random) -> Corruption | None:
@@ -100,6 +119,8 @@ def _table(placed: Placed, rng: random.Random) -> Corruption | None:
         used = 4 * -(-placed.registers["SHAPE_I"] // placed.registers["TILE_I"]) if gathered else 4
     else:
         used = placed.registers["SHAPE_I" if name.startswith("a") else "SHAPE_K"]
+        if name.startswith("b") and placed.product.scheme.load == LOAD_PLANNED:
+            used *= 2  # behind each begin stands where the row goes
     at = rng.randrange(max(1, min(used, len(words))))
     before = int(words[at])
     after = rng.choice(
