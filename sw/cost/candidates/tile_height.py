@@ -100,8 +100,8 @@ def _moves_more(workload: Workload, design: Machine, found: Prediction) -> bool:
 def best_kept(
     policy: str, workload: Workload, design: Machine, *, judged: bool = False, load: str | None = None
 ) -> list[tuple[Scheme, Prediction]]:
-    """The schemes of the fewest predicted cycles whose tiles load what they use, the cheapest first: where all of it stays, and where
-    only that stays which is used again in time, or each row has a place of its own, if these are cheaper; not validated.
+    """The schemes of the fewest predicted cycles whose tiles load what they use, the cheapest first: where all of it stays, and
+    where only that stays which is used again in time, or each row has a planned place, if these are cheaper; not validated.
 
     None where A has fewer than two times ``FEWEST_ROWS`` rows or no elements, where the design's buffer has no
     default partition, and where even few rows of A use more rows of B than there is room for their metadata.
