@@ -96,7 +96,6 @@ class _Partition(NamedTuple):
     first: int64[tiles], a row for each tile that uses it next. following, preceding: int64[K], of the same tile.
     spare: int64[entries], entries that are free, the first ``state[0]``. state: int64[3], how many these are; the last tile that
         may have a ``first``; the line where the last search ended.
-    worth: int64[tiles + 1], of a line that is read once more after so many tiles (from 1 on): divisions take most of a search.
     """
 
     free: FreeLines
@@ -109,7 +108,6 @@ class _Partition(NamedTuple):
     preceding: Index
     spare: Index
     state: Index
-    worth: Index
 
 
 @njit(cache=True)
@@ -126,7 +124,6 @@ def _partition(rows: int, tiles: int, lines: int, entries: int) -> _Partition:
         none.copy(),
         np.arange(entries - 1, -1, -1),
         np.array([entries, 0, 0]),
-        WORTH // np.maximum(1, np.arange(tiles + 1)),
     )
 
 
@@ -192,7 +189,7 @@ def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, i
                 right += at.lines[row]
                 left, cost, looked = right, 0, looked + 1
             else:
-                cost += at.lines[row] * at.worth[at.leaves[row] - tile]
+                cost += at.lines[row] * WORTH // (at.leaves[row] - tile)
                 right += at.lines[row]
         if right - left < lines:
             if begin == 0:
@@ -206,7 +203,7 @@ def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, i
         if row < 0:
             left += free.length[left]
         else:
-            cost -= at.lines[row] * at.worth[at.leaves[row] - tile]
+            cost -= at.lines[row] * WORTH // (at.leaves[row] - tile)
             left += at.lines[row]
     at.state[2] = left
     return found, found_end
@@ -219,7 +216,7 @@ def _lines_for(at: _Partition, row: int, lines: int, times: int, following: int,
     """
     line = shortest_run(at.free, lines)
     if line < 0:
-        worth = lines * ((times - 1) * WORTH + (at.worth[following - tile] if following < len(at.first) else 0))
+        worth = lines * ((times - 1) * WORTH + (WORTH // (following - tile) if following < len(at.first) else 0))
         line, end = _cheapest(at, lines, worth, tile)
         if line < 0:
             return False
