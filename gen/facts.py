@@ -37,6 +37,11 @@ def hardware_facts() -> str:
         ),
         "MAXIMUM_ELEMENTS": (2**types.POSITION_WIDTH - 1, "Elements that a position can number", "rtl.types"),
         "MOST_LINES": (2**types.LINE_WIDTH - 1, "Lines of B's partition that an entry can name", "rtl.types"),
+        "MOST_LISTED_ENTRIES": (
+            2**types.LISTED_ENTRY_WIDTH,
+            "Entries of metadata among which a list of rows can name one",
+            "rtl.types",
+        ),
         "MOST_PARTS": (types.MOST_PARTS, "Parts of a row of C that the last k step joins to its own", "rtl.types"),
         "NEXT_CHUNK_LINES": (
             chunk_peeker.NEXT_CHUNK_LINES,

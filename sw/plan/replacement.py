@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.timing.hardware import MOST_LINES
+from sw.timing.hardware import MOST_LINES, MOST_LISTED_ENTRIES
 
 from .free_lines import FreeLines, claim, free_lines_of, release, shortest_run
 from .gather import Index, RowPlan, RowPlanError, Rows, Uses, mean_length, used_rows, uses_of
 from .linked import link, unlink
-from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANNED_ENTRIES, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES, WORTH
+from .thresholds import EARLY_SHARE, LOOKED_AT, MOST_PLANS, PLANNED_ENTRIES, UNUSED_ENTRIES, WORTH
 
 __all__ = ["place_rows"]
 
@@ -49,7 +49,7 @@ def place_rows(
     most = int(used.max(initial=0)) + 2  # one for the row without nonzeros, and one to spare
     mean = mean_length(a.coordinates, pointers)
     entries = max(most, int(min(PLANNED_ENTRIES * lines * lanes / (mean + 1), used.sum() + 2)))
-    metadata = min(-(-min(entries, MOST_PLANNED_ENTRIES) // lanes), lines - 1)
+    metadata = min(-(-min(entries, MOST_LISTED_ENTRIES) // lanes), lines - 1)
     if most > metadata * lanes:
         raise RowPlanError(
             side, int(begins[1] - begins[0]), int(np.argmax(used)), most - 2, max(0, metadata * lanes - 2)

@@ -62,7 +62,6 @@ __all__ = [
     "MOST_JUDGED_UNITS",
     "MOST_LISTS",
     "MOST_OF_B_IN_STRIPS",
-    "MOST_PLANNED_ENTRIES",
     "MOST_PLANS",
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
@@ -151,9 +150,6 @@ PLANNED_ENTRIES = 1.15
 # A plan is made anew, with fewer entries, where it has left this share of them unused; so many plans at most. Chosen.
 UNUSED_ENTRIES = 0.15
 MOST_PLANS = 3
-# Entries of metadata that a plan may choose among: half of the bits of A's coordinate, whose other half says which load of its
-# tile a row comes with.
-MOST_PLANNED_ENTRIES = 1 << 16
 # Rows and free runs that a search for the cheapest lines looks at: all of them save 1 to 2 % more bytes and take ten times as
 # long (loc-Brightkite, copter2).
 LOOKED_AT = 64

@@ -6,6 +6,7 @@ __all__ = [
     "JOB_MARGIN",
     "MAXIMUM_ELEMENTS",
     "MOST_LINES",
+    "MOST_LISTED_ENTRIES",
     "MOST_PARTS",
     "NEXT_CHUNK_LINES",
     "ORDERS",
@@ -28,6 +29,8 @@ JOB_MARGIN = 32
 MAXIMUM_ELEMENTS = 4294967295
 # Lines of B's partition that an entry can name (rtl.types).
 MOST_LINES = 65535
+# Entries of metadata among which a list of rows can name one (rtl.types).
+MOST_LISTED_ENTRIES = 65536
 # Parts of a row of C that the last k step joins to its own (rtl.types).
 MOST_PARTS = 32
 # Lines of the chunks after it (rtl.accessor.chunk_peeker).
