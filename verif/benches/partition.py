@@ -301,7 +301,7 @@ class LoadWatch:
         self.top = top
         self._fail = fail
         self.breaches = 0
-        self.beside = 0  # writes to a line of entries of which some could be used already
+        self.line_shared = 0  # writes to a line of entries of which some could be used already
         self.sram: dict[int, list[int | None]] = {}
         self.forget()
 
@@ -347,7 +347,7 @@ class LoadWatch:
             if self.going is None:
                 self.fail(f"line {line} is written when nothing is loaded")
                 continue
-            self.beside += line in entries
+            self.line_shared += line in entries
             if line in lines or mask & entries.get(line, 0):
                 self.fail(f"line {line} is written, and segments up to {settled} can be used")
             self._place(self.going, port, line, mask)

@@ -79,8 +79,8 @@ class PlannedRows:
         """The begin positions: behind each stands where its row goes. The first place is no row's."""
         begins = self.operand.pointers[:-1][self.rows]
         places = [line | entry << LINE_BITS for line, entry in self.places]
-        listed = np.stack([begins.astype(np.uint32), np.array(places, np.uint32)], axis=1).ravel()
-        return np.concatenate([np.full(2, POISON, np.uint32), listed])
+        pairs = np.stack([begins.astype(np.uint32), np.array(places, np.uint32)], axis=1).ravel()
+        return np.concatenate([np.full(2, POISON, np.uint32), pairs])
 
     @property
     def pointers(self) -> NDArray[np.uint32]:

@@ -196,7 +196,7 @@ def test_nothing_is_told_before_it_is_there(lanes: int, lines: int, fifo: int, m
     tiles = bench.planned.tiles
     assert early > 10, "new rows settle before their load ends"
     assert bench.early > 20, "rows are found while their load goes on"
-    assert bench.watch.beside > 20, "entries are written beside those that can be used"
+    assert bench.watch.line_shared > 20, "entries are written beside those that can be used"
     assert any(0 < tile.placed < len(tile.rows) for tile in tiles), "some find place and some do not"
     top = {segment.entry for tile in tiles for segment in tile.load.segments[1:]}
     assert {0, metadata * lanes - 1} <= top, "the first entry and the last one"
