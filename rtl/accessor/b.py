@@ -72,13 +72,14 @@ class AccessorB(Unit):
     settled : Out(POSITION_WIDTH)
         While not ``idle``: fibers from the tile's first on whose segments can be used already, those kept included.
     occupied : Out(line_address_width + 1)
-        Lines in use by its data and metadata.
+        Lines in use by its data and metadata, as :class:`SegmentLoader` counts them.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only when a tile is taken.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         As :class:`FiberReader`.
     misplaced : Out(1), place : Out(POSITION_WIDTH)
-        Pulse: with ``planned`` the row at this place of the list would lie outside the partition. It is not written.
+        Pulse: with ``planned`` the row at this place of the list would lie outside the partition's data or entries. What it has
+        overwritten there is not fit for use.
     side_j, side_k : In(COORDINATE_WIDTH), quadrant_counts : Out
         With ``quadrants``: the tile shape, constant while a tile is loaded; its counts, ``QuadrantCounters.latency`` cycles
         after ``idle`` at the latest.

@@ -39,7 +39,7 @@ class LinePacker(Block):
         Completed lines, in order. Combinational from ``words``. A line that waits is withdrawn by ``flush`` (it comes
         again behind what was held) and by ``restart``.
     position : Out(POSITION_WIDTH)
-        Elements packed since ``restart``.
+        Elements packed since ``restart``; with ``apart`` of no meaning.
     flush : In(1)
         Pulse: hands out what is held of a line that is not complete. The same line comes again later, its mask then
         naming the lanes that are new.
@@ -52,7 +52,8 @@ class LinePacker(Block):
 
     Timing
     ------
-    Combinational from ``words`` to ``lines``; one word a cycle.
+    Combinational from ``words`` to ``lines``; one word a cycle. With ``apart`` a cycle more for a fiber whose last word fills a
+    line and begins another.
     """
 
     def __init__(self, *, lanes: int, apart: bool = False) -> None:

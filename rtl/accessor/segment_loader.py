@@ -44,7 +44,7 @@ class SegmentLoader(Block):
     ----------
     lanes, line_address_width : int
     fifo_region : bool
-        False: there is no FIFO-managed region and nothing to remember; ``fifo_lines`` is 0. Nor are there windows.
+        False: there is no FIFO-managed region and nothing to remember; ``fifo_lines`` is 0. Nor are there windows, or plans.
 
     Members
     -------
@@ -75,7 +75,8 @@ class SegmentLoader(Block):
         ones whose line of entries takes new ones, too, come with these. With ``planned`` they do not wait: an entry is a lane
         of its own, which a write of another one in its line leaves as it is.
     occupied : Out(line_address_width + 1)
-        Lines in use by its data and metadata; with ``gathered`` up to the highest one since they began anew.
+        Lines in use by its data and metadata; with ``gathered`` up to the highest one since they began anew, with ``planned``
+        up to the highest one that the tile loads.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only with ``start``.
 
@@ -264,11 +265,11 @@ class SegmentLoader(Block):
         """Segments whose lines and entries the plan says. Returns the lines of data that the tile's segments take so far."""
         lanes, item = self.lanes, sums.summed.payload
         shift = (lanes - 1).bit_length()
-        m.submodules.listed_places = listed = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
+        m.submodules.row_places = queue = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
         # What the block memory answers late in its cycle goes into a register before entries are compared.
         m.submodules.row_place = told = StreamRegister(shape=row_place())
-        connect(m, flipped(self.planned_places), listed.i)
-        connect(m, listed.o, told.i)
+        connect(m, flipped(self.planned_places), queue.i)
+        connect(m, queue.o, told.i)
         connect(m, told.o, sums.row_places)
         earlier = Signal(POSITION_WIDTH)  # lines of the segments before
         own = Signal(POSITION_WIDTH)

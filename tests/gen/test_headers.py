@@ -76,7 +76,8 @@ def test_fields_pack_and_unpack():
     assert registers.field_value("STATUS", "error", 0b0100) == 1
     with pytest.raises(
         ValueError,
-        match="^Register MODES has no field 'd': it has a_buffering, b_buffering, c_buffering, windows, listed, joined$",
+        match="^Register MODES has no field 'd': it has a_buffering, b_buffering, c_buffering, windows, listed, joined, planned, "
+        "entry_bits$",
     ):
         registers.pack_fields("MODES", d=1)
     with pytest.raises(ValueError, match=r"^ORDER\.value = 256: must be from 0 to 255$"):

@@ -24,6 +24,7 @@ from verif.benches.partition import (
     placed,
     rows_of_all_lengths,
 )
+from verif.benches.planned_rows import PlannedRows, PlannedTile
 from verif.benches.sparse import Operand, tiles_of
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
@@ -134,6 +135,43 @@ class AccessorBBench(StreamBench):
             )
             self.cover(window, load, bool(n), before)
 
+    async def plan(self, operand: Operand, lines: int, metadata: int, tiles: int) -> PlannedRows:
+        """Sends tiles whose rows go where a list says."""
+        sizes = {"lanes": self.lanes, "base": BASE, "lines": lines, "fifo": FIFO, "metadata": metadata}
+        planned = PlannedRows(operand, self.rng, tiles=tiles, **sizes)
+        await self.configure(operand, lines, [])
+        self.memory.store(POSITIONS, planned.positions)
+        self.memory.store(POINTERS, planned.pointers)
+        self.dut.planned.value = 1
+        await self.windowed(True)
+        for tile in planned.tiles:
+            self.begin(
+                tile.announced(operand.columns),
+                tile.load,
+                occupied=tile.occupied,
+                fifo_base=BASE + lines - metadata - FIFO,
+                **dict.fromkeys(READ_CLIENTS, 0) | planned.reads(tile),
+            )
+            self.cover_planned(tile, planned.capacity)
+        return planned
+
+    def cover_planned(self, tile: PlannedTile, capacity: int) -> None:
+        new = tile.load.segments[1:]
+        standing = tile.load.standing or []
+        lines = [data_lines(segment, self.lanes) for segment in new]
+        hits = {
+            "goes_by": any(segment.nonzeros and segment.position is None for segment in new),
+            "all_go_by": not tile.placed,
+            "empty": any(not segment.nonzeros for segment in new[: tile.placed]),
+            "last_line": any(BASE + capacity - 1 in of for of in lines),
+            "last_entry": any(segment.entry == tile.load.entries - 1 for segment in new),
+            "beside": any(s.entry // self.lanes == n.entry // self.lanes for s in standing for n in new),
+            "part_of_line": any(len(segment.nonzeros) % self.lanes for segment in new[: tile.placed]),
+            "over_old_rows": any(line in tile.load.data for s in tile.before for line in data_lines(s, self.lanes)),
+        }
+        for name, holds in hits.items():
+            coverage.hit(f"planned_{name}", holds)
+
     def begin(self, tile: dict[str, Any], load: Load, **told: int) -> None:
         """Sends a tile, and expects the accessor's writes and outputs for it."""
         new = load.segments[load.kept :]
@@ -191,6 +229,8 @@ class AccessorBBench(StreamBench):
                 held = [lanes >> 64 * n & (1 << 64) - 1 for n in range(self.lanes)]
                 writes.append((port, item["address"], item["mask"], held))
         self.watch.cycle(bool(int(self.dut.idle.value)), int(self.dut.settled.value), writes)
+        if int(self.dut.misplaced.value):
+            self.board.fail(f"the row at place {int(self.dut.place.value)} is said to lie outside the partition")
         if load is not None and self.watch.going is None:
             self.ended(load)
         if int(self.dut.tile__valid.value) and int(self.dut.tile__ready.value):
@@ -206,7 +246,8 @@ class AccessorBBench(StreamBench):
         if load.entries:
             read = {port: count - self.beats[port] for port, count in self.memory.beats.items()}
             told |= {name: read[f"read_request__{n}"] for n, name in enumerate(READ_CLIENTS)}
-            coverage.hit("window_settles_early", early > load.kept)
+            kind = "window" if load.standing is None else "planned"
+            coverage.hit(f"{kind}_settles_early", early > load.kept)
         else:
             coverage.hit("settles_early", early > 0)
         self.board.observe("loads", told)
@@ -273,6 +314,25 @@ async def windows_of_a_list(dut: Any, backpressure: str) -> None:
     await bench.windowed(True)
     bench.move(60)
     await bench.settle()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES, lines=[22, 60])
+async def planned_rows(dut: Any, backpressure: str, lines: int) -> None:
+    """Rows go to the lines and entries that a list names; ordinary windows and tiles come after them."""
+    bench = AccessorBBench(dut, backpressure, seed=lines)
+    await bench.start()
+    operand = rows_of_all_lengths(bench.rng, 60, 24, bench.lanes)
+    await bench.plan(operand, lines, lines // 6, 40)
+    await bench.settle()
+    dut.planned.value = 0
+    await bench.configure(operand, lines)
+    bench.move(10)
+    await bench.settle()
+    await bench.windowed(False)
+    for place in tiles_of(operand, "b", (12, 24)):
+        await bench.load(place)
     coverage.save()
 
 

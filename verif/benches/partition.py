@@ -4,7 +4,7 @@ Made from the blocks' contract (docs/blocks/accessors.md), not from their implem
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,13 +80,21 @@ class Segment:
 class Load:
     """Segments of a tile in order, the first ``kept`` of which are resident before, and lines of the SRAM that data may go to.
 
-    ``entries``: of the ring; 0 where there is none. Then entries may be written more than once.
+    ``entries``: of the ring; 0 where there is none. Then entries may be written more than once. ``standing``, where the plan
+    names lines and entries: the resident segments that the tile uses, for all of which the first of ``segments`` stands.
     """
 
     segments: list[Segment]
     kept: int
-    data: range
+    data: Collection[int]
     entries: int = 0
+    standing: list[Segment] | None = None
+
+    def usable(self, settled: int) -> list[Segment]:
+        """Segments that may be used where so many have settled."""
+        if self.standing is None:
+            return self.segments[:settled]
+        return [*self.standing, *self.segments[1:settled]] if settled else []
 
 
 # Port (0: data, 1: entries), line, mask of lanes, bits of each lane.
@@ -293,6 +301,7 @@ class LoadWatch:
         self.top = top
         self._fail = fail
         self.breaches = 0
+        self.line_shared = 0  # writes to a line of entries of which some could be used already
         self.sram: dict[int, list[int | None]] = {}
         self.forget()
 
@@ -326,14 +335,20 @@ class LoadWatch:
                 self._ended(load)
             else:
                 promised = self._promised(load, settled)
-        # Where a reader of these looks.
-        lines = {self.top - segment.entry // self.lanes for segment in promised}
-        lines.update(line for segment in promised for line in data_lines(segment, self.lanes))
+        # Where a reader of these looks: nothing is written there. Of an entry with a place of its own only the lane counts.
+        lines = {line for segment in promised for line in data_lines(segment, self.lanes)}
+        entries: dict[int, int] = {}
+        for segment in promised:
+            line, lane = self.top - segment.entry // self.lanes, segment.entry % self.lanes
+            entries[line] = entries.get(line, 0) | 1 << lane
+        if load is not None and load.standing is None:
+            lines.update(entries)
         for port, line, mask, lane_bits in writes:
             if self.going is None:
                 self.fail(f"line {line} is written when nothing is loaded")
                 continue
-            if line in lines:
+            self.line_shared += line in entries
+            if line in lines or mask & entries.get(line, 0):
                 self.fail(f"line {line} is written, and segments up to {settled} can be used")
             self._place(self.going, port, line, mask)
             held = self.sram.setdefault(line, [None] * self.lanes)
@@ -365,7 +380,9 @@ class LoadWatch:
         return ""
 
     def at_once(self, load: Load) -> int:
-        """Kept segments that can be used as soon as any: those whose line of entries takes no new ones."""
+        """Kept segments that can be used as soon as any: those whose line of entries takes no new ones, or all if apart."""
+        if load.standing is not None:
+            return load.kept
         new = {segment.entry // self.lanes for segment in load.segments[load.kept :]}
         kept = load.segments[: load.kept]
         return next((n for n, segment in enumerate(kept) if segment.entry // self.lanes in new), len(kept))
@@ -378,13 +395,13 @@ class LoadWatch:
         if self.since >= KEPT_COUNT_FROM and settled < self.at_once(load):
             self.fail(f"cycle {self.since}: {settled} segments are settled, {self.at_once(load)} kept ones could be")
         self.settled = self.early = settled
-        self._check(load.segments[:settled], "said to be settled")
-        return load.segments[:settled]
+        self._check(load.usable(settled), "said to be settled")
+        return load.usable(settled)
 
     def _ended(self, load: Load) -> None:
         if self.since == 1:
             self.fail("idle in the cycle after a tile was taken")
-        self._check(load.segments, "after the load")
+        self._check(load.usable(len(load.segments)), "after the load")
         missing = {segment.entry for segment in load.segments[load.kept :]} - self.written
         if missing:
             self.fail(f"entries {sorted(missing)} were not written")

@@ -96,6 +96,18 @@ def _rules_of_parts() -> Iterator[Proof]:
         reach=8,
     )
     yield Proof(
+        "line_packer_apart.streams",
+        f"LinePacker, of fibers that may have lines of their own: {CLAIM}, or until a flush or restart",
+        rules(
+            LinePacker,
+            {"lanes": 2, "apart": True},
+            withdraw=("flush", "restart"),
+            steady=("apart",),
+            held=("line",),
+        ),
+        reach=8,
+    )
+    yield Proof(
         "buffet_control.streams",
         f"BuffetControl over any memory that answers when asked: {CLAIM}",
         rules(BuffetControl, {"width": 2, "entries": 4, "queue_depth": 2}, answers=MEMORY_ANSWERS),

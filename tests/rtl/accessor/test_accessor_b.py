@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
@@ -64,7 +64,9 @@ class Bench:
             ]
         connect(m, self.lookup.sram_request, self.sram.read_request[0])
         self.ask = ask = stream.Signature(selection()).create()
-        there = self.b.idle | ~ask.payload.present | (ask.payload.index < self.b.settled)
+        self.number = Signal(32)  # with planned places, of the load that the selection waits for
+        waits_for = Mux(self.b.planned, self.number, ask.payload.index)
+        there = self.b.idle | ~ask.payload.present | (waits_for < self.b.settled)
         m.d.comb += [
             self.lookup.sram_response.eq(self.sram.read_response[0]),
             self.lookup.selections.valid.eq(ask.valid & there),

@@ -135,19 +135,27 @@ class WindowBench(Bench):
         assert ctx.get(self.b.occupied) == self.partition.occupied
         assert ctx.get(self.b.fifo_base) == self.lines - window.metadata - self.fifo
 
+    def looks(self, load: Load) -> list[tuple[int, int, Segment]]:
+        """What can be looked up: an index, the number of the load that it waits for, the segment that must be found."""
+        return [(n, n, segment) for n, segment in enumerate(load.segments)]
+
     async def read(self, ctx: Any, load: Load) -> None:
         """Looks every row up and reads it from the SRAM, each as soon as it may be, then some of them again."""
-        size = len(load.segments)
-        indices = sorted([*range(size), *(self.random.randrange(size) for _ in range(size // 2))])
-        indices += [-1, *(self.random.randrange(size) for _ in range(4))]
+        looks = sorted(self.looks(load), key=lambda one: one[1])
+        size = len(looks)
+        order = sorted([*range(size), *(self.random.randrange(size) for _ in range(size // 2))])
+        order += [*(self.random.randrange(size) for _ in range(4))]
+        uses: list[tuple[int, int, Segment]] = [looks[n] for n in order]
+        uses.insert(len(uses) - 4, (-1, 0, Segment(0, [], None, 0)))
         asked, found = 0, 0
         lines: deque[tuple[int, Segment]] = deque()  # to be read, and for which segment
         coming: deque[tuple[int, Segment]] = deque()
         ask, answer, port = self.ask, self.lookup.leaves, self.sram.read_request[1]
         for _ in patient(40000):
-            ctx.set(ask.valid, asked < len(indices))
-            if asked < len(indices):
-                index = indices[asked]
+            ctx.set(ask.valid, asked < len(uses))
+            if asked < len(uses):
+                index, number, _ = uses[asked]
+                ctx.set(self.number, number)
                 item = {"index": max(index, 0), "weight": asked, "present": index >= 0, "last": asked % 3 == 0}
                 ctx.set(ask.payload, item)
             ctx.set(answer.ready, take := self.random.random() < 0.9)
@@ -157,20 +165,19 @@ class WindowBench(Bench):
             _, _, accepted, valid, item, granted, response, idle = await ctx.tick().sample(
                 ask.ready, answer.valid, answer.payload, port.ready, self.sram.read_response[1], self.b.idle
             )
-            asked += bool(accepted and asked < len(indices))
+            asked += bool(accepted and asked < len(uses))
             if lines and granted:
                 coming.append(lines.popleft())
             if response.valid:
                 self.compare(*coming.popleft(), response.line)
             if valid and take:
-                index = indices[found]
+                segment = uses[found][2]
                 assert item.leaf.last == (found % 3 == 0)
-                segment = load.segments[index] if index >= 0 else Segment(0, [], None, 0)
                 self.same(item, segment, found)
                 lines.extend((line, segment) for line in data_lines(segment, self.lanes))
                 self.early += bool(segment.nonzeros and not idle)
                 found += 1
-            if found == len(indices) and not lines and not coming:
+            if found == len(uses) and not lines and not coming:
                 break
         ctx.set(ask.valid, 0)
         ctx.set(answer.ready, 0)
