@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtl.accessor.fiber_reader import READ_CLIENTS
 from sw.plan.gather import RowPlan
 from sw.plan.replacement import place_rows
 from sw.stats.pattern import Pattern
 
+from .clients import patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS, random_matrix
 from .test_accessor_b import BASE, Bench
+from .test_listed_rows import PORTS
 
 # Patterns of A: rows, nonzeros of each.
 ROWS, USED = 60, 4
