@@ -179,7 +179,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     registers: dict[str, int] = {
         "SHAPE_I": rows,
         "SHAPE_J": columns,
-        "SHAPE_K": inner if list_rows is None else max(1, len(list_rows)) + in_places,
+        "SHAPE_K": inner if list_rows is None else max(1, len(list_rows) + in_places),
         "TILE_I": scheme.T_i,
         "TILE_J": grids["j"].start,
         "TILE_K": grids["k"].start if gathered is None else max(1, int(windows_of(gathered).size.max())),

@@ -143,6 +143,7 @@ def moved(**steps: int) -> Spoiler:
 
 
 SRAM_LINES = 512  # of `tiny`
+PLANNED = 2 | 8 | 16 | 64  # in MODES: B kept, windows, a list that says where rows go
 TOP = (1 << 40) - 16  # last line that its addresses reach
 # Case, what is written, the error and, where it is one number, its detail.
 HOSTILE: Mapping[str, tuple[str, Spoiler, ErrorCode, int | None]] = {
@@ -167,6 +168,22 @@ HOSTILE: Mapping[str, tuple[str, Spoiler, ErrorCode, int | None]] = {
         )
     },
     "a list without windows": ("all ranks cut", put(MODES=18), ErrorCode.BAD_MODE, 18),
+    "planned places without a list": ("windows", put(MODES=74), ErrorCode.BAD_MODE, 74),
+    "planned places without windows": ("all ranks cut", put(MODES=66), ErrorCode.BAD_MODE, 66),
+    "entries of more bits than a list tells": (
+        "planned",
+        put(MODES=PLANNED | 17 << 7),
+        ErrorCode.BAD_MODE,
+        PLANNED | 17 << 7,
+    ),
+    "planned windows longer than a tile": ("planned", moved(TILE_K=-1), ErrorCode.BAD_WINDOW, 0),
+    "planned windows beyond the shape": ("planned", moved(SHAPE_K=-1), ErrorCode.BAD_WINDOW, 6),
+    "planned places at the last line of the address space": (
+        "planned",
+        put(B_POSITIONS=TOP),
+        ErrorCode.AXI_READ,
+        None,
+    ),
     "windows longer than a tile": ("windows", moved(TILE_K=-1), ErrorCode.BAD_WINDOW, None),
     "windows beyond the shape": ("windows", moved(SHAPE_K=-1), ErrorCode.BAD_WINDOW, None),
     "windows at the last line of the address space": ("windows", put(A_TILE_MAP=TOP), ErrorCode.AXI_READ, None),
@@ -365,7 +382,7 @@ def corrupted(rng: random.Random, registers: Registers) -> Registers:
     changes = {}
     for name in rng.sample(names, rng.choice((1, 1, 1, 2, 3))):
         role, old = REGISTERS[name].role, registers[name]
-        width = {"ORDER": 8, "MODES": 3, "TUNING": 7}.get(name, 40 if role == "address" else REGISTERS[name].width)
+        width = {"ORDER": 8, "MODES": 12, "TUNING": 7}.get(name, 40 if role == "address" else REGISTERS[name].width)
         others = [value for other, value in registers.items() if REGISTERS[other].role == role]
         choices = (
             0,
@@ -463,6 +480,17 @@ WRONG_DATA = {
     "window without metadata": ("windows", "a_tile_map", 3, 0, ErrorCode.BAD_WINDOW),
     "list that names a row backwards": ("list", "b_positions", 1, 1 << 20, None),
     "list that names a row outside": ("list", "b_pointers", 2, 1 << 20, None),
+    # The case has 14 entries of 4 bits; its first window has 9 places, of which the third one's row goes by.
+    "planned window that is too long": ("planned", "a_tile_map", 2, 1 << 24 | 16, ErrorCode.BAD_WINDOW),
+    "planned window behind the list": ("planned", "a_tile_map", 0, 1 << 31, ErrorCode.BAD_WINDOW),
+    "planned window without metadata": ("planned", "a_tile_map", 3, 0, ErrorCode.BAD_WINDOW),
+    "planned window of metadata alone": ("planned", "a_tile_map", 3, 0xFFFF << 16, ErrorCode.BAD_WINDOW),
+    "planned line outside the partition": ("planned", "b_positions", 3, 2 << 16 | 0xFFFF, ErrorCode.BAD_PLACE),
+    "planned entry outside the partition": ("planned", "b_positions", 3, 14 << 16 | 7, ErrorCode.BAD_PLACE),
+    "planned row that begins behind its end": ("planned", "b_positions", 2, 1 << 20, None),
+    "planned row that ends outside": ("planned", "b_pointers", 2, 1 << 20, None),
+    "column of A with an entry outside": ("planned", "a_elements", 0, 1 << 4 | 14, ErrorCode.BAD_COORDINATE),
+    "column of A with a load outside": ("planned", "a_elements", 0, 9 << 4 | 2, ErrorCode.BAD_COORDINATE),
     "place of A outside its window": ("list", "a_elements", 0, 1 << 20, ErrorCode.BAD_COORDINATE),
     "column of B far outside": ("k innermost, C on chip", "b_elements", 0, (1 << 32) - 1, ErrorCode.BAD_ROW),
 }
@@ -483,7 +511,7 @@ def test_wrong_data_are_an_error(benches: Callable[[str], FaultBench], name: str
     bench.good_run()
 
 
-@pytest.mark.parametrize("case", ["windows", "list"])
+@pytest.mark.parametrize("case", ["windows", "list", "planned"])
 def test_what_entries_say_of_loads_ahead(benches: Callable[[str], FaultBench], case: str) -> None:
     """Without a word of it each tile waits for the one before, and C is right; where all say so the run ends as well."""
     bench = benches(case)
