@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
@@ -12,6 +12,7 @@ from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, ring_place, row_place, segment, sram_write
 from .line_packer import LinePacker
+from .loaded_lines import LoadedLines
 from .partition_layout import PartitionLayout
 from .segment_entries import SegmentEntries
 from .segment_placement import REMEMBERED_SEGMENTS, SegmentPlacement, placement, segment_size
@@ -200,11 +201,23 @@ class SegmentLoader(Block):
             sums.summed.ready.eq(entries.free & entries.accepted),
             gone.eq(valid & sums.summed.ready),
         ]
-        filled = Signal(POSITION_WIDTH)  # nonzeros of segments that are in place
-        kept = Signal(POSITION_WIDTH)  # those before the first remembered segment
-        overflowed = Signal()
         ended = gone & item.word.last
-        self._count(m, gone, ended, item, place, entries, (filled, kept, overflowed))
+        self._count(m, ended, item, place, entries)
+        m.submodules.loaded = loaded = LoadedLines(lanes=lanes, line_address_width=law)
+        m.d.comb += [
+            *passed(self, loaded, "start base"),
+            *passed(layout, loaded, "metadata_lines first_line"),
+            loaded.planned.eq(planned),
+            loaded.begins.eq(layout.starting[0]),
+            loaded.anew.eq(~layout.chained),
+            loaded.data_end.eq(layout.fifo_base),
+            loaded.ended.eq(ended),
+            *passed(place, loaded, "bumped beyond"),
+            *passed(item, loaded, "outside total reach position segments"),
+            loaded.taken_back.eq(entries.took_back),
+            loaded.flush.eq(packer.flush),
+            *passed(loaded, self, "occupied"),
+        ]
 
         out = packer.lines
         m.d.comb += [
@@ -218,7 +231,14 @@ class SegmentLoader(Block):
             m.submodules.settling = settling = SettledSegments(lanes=lanes, line_address_width=law)
             unsettled = settling.pending
             data_write, entry_write = self.sram_write
-            lines = self._place_apart(m, layout, sums, step, packer, place, ended)
+            m.submodules.row_places = queue = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
+            # What the block memory answers late in its cycle goes into a register before entries are compared.
+            m.submodules.row_place = told = StreamRegister(shape=row_place())
+            connect(m, flipped(self.planned_places), queue.i)
+            connect(m, queue.o, told.i)
+            connect(m, told.o, sums.row_places)
+            with m.If(planned & self.row_sizes.valid):
+                m.d.comb += step.payload.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
             m.d.comb += [
                 *passed(self, settling, "start"),
                 *passed(layout, settling, "kept place_kept"),
@@ -229,119 +249,37 @@ class SegmentLoader(Block):
                 settling.entry_written.eq(entry_write.valid & entry_write.ready),
                 settling.ended.eq(ended),
                 settling.segments.eq(item.segments),
-                settling.lines.eq(lines),
+                *passed(loaded, settling, "lines"),
                 settling.whole_line.eq(planned | (item.entry.lane == lanes - 1)),
                 settling.moves.eq(place.beyond | place.bumped),
                 *passed(settling, self, "settled"),
+                packer.apart.eq(planned),
+                packer.line.eq(item.position >> shift),
+                *passed(loaded, self, "misplaced"),
+                self.misplaced_segment.eq(loaded.segment),
             ]
         # The last line goes out when every segment has been packed.
         emptied = sums.idle & packer.idle
-        used = Mux(planned, 0, (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)
-        reached = Signal(law + 1)
         m.d.comb += [
             packer.flush.eq(~flushed & self.reader_idle & emptied & ~layout.starting.any() & ~self.start),
-            reached.eq(layout.metadata_lines + layout.first_line + used),
             self.idle.eq(emptied & flushed & entries.idle & (lines_out.level == 0)),
             self.ready.eq(self.idle & ~entries.remembers & ~unsettled),
         ]
-        with m.If(layout.starting[0] & (~layout.chained | planned)):
-            m.d.sync += self.occupied.eq(layout.metadata_lines)
         with m.If(packer.flush):
             m.d.sync += flushed.eq(1)
-            with m.If(~layout.chained | (reached > self.occupied)):
-                m.d.sync += self.occupied.eq(reached)
         return m
 
-    def _place_apart(
-        self,
-        m: Module,
-        layout: PartitionLayout,
-        sums: SegmentSums,
-        step: Any,
-        packer: LinePacker,
-        place: Any,
-        ended: Value,
-    ) -> Value:
-        """Segments whose lines and entries the plan says. Returns the lines of data that the tile's segments take so far."""
-        lanes, item = self.lanes, sums.summed.payload
-        shift = (lanes - 1).bit_length()
-        m.submodules.row_places = queue = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
-        # What the block memory answers late in its cycle goes into a register before entries are compared.
-        m.submodules.row_place = told = StreamRegister(shape=row_place())
-        connect(m, flipped(self.planned_places), queue.i)
-        connect(m, queue.o, told.i)
-        connect(m, told.o, sums.row_places)
-        earlier = Signal(POSITION_WIDTH)  # lines of the segments before
-        own = Signal(POSITION_WIDTH)
-        lines = Signal(POSITION_WIDTH)
-        m.d.comb += [
-            own.eq((Mux(self.planned, item.total, item.reach) + (lanes - 1)) >> shift),
-            lines.eq(earlier + own),
-            packer.apart.eq(self.planned),
-            packer.line.eq(item.position >> shift),
-        ]
-        with m.If(self.planned & self.row_sizes.valid):
-            m.d.comb += step.payload.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
-        stays = ended & self.planned & ~place.bumped
-        with m.If(stays):
-            m.d.sync += earlier.eq(lines)
-        with m.If(self.start):
-            m.d.sync += earlier.eq(0)
-
-        # A step behind: where the segment ends, and whether the partition does before.
-        line_end = Signal(POSITION_WIDTH)
-        last = Signal(data.StructLayout({"ended": 1, "stays": 1, "outside": 1, "number": POSITION_WIDTH}))
-        used = Signal(POSITION_WIDTH)
-        m.d.sync += [
-            line_end.eq((item.position >> shift) + own),
-            last.ended.eq(ended & self.planned),
-            last.stays.eq(stays & (item.total != 0)),
-            last.outside.eq(item.outside),
-            last.number.eq(item.segments - 1),
-        ]
-        m.d.comb += [
-            used.eq(layout.metadata_lines + line_end - self.base),
-            self.misplaced.eq(last.ended & (last.outside | last.stays & (line_end > layout.fifo_base))),
-            self.misplaced_segment.eq(last.number),
-        ]
-        with m.If(last.stays & (used > self.occupied)):
-            m.d.sync += self.occupied.eq(used)
-        return lines
-
-    def _count(
-        self,
-        m: Module,
-        gone: Value,
-        ended: Value,
-        item: Any,
-        place: Any,
-        entries: SegmentEntries,
-        sums: tuple[Signal, Signal, Signal],
-    ) -> None:
-        """Nonzeros of the tile, those that are bumped, and those in place with or without the FIFO-managed region."""
-        filled, kept, overflowed = sums
+    def _count(self, m: Module, ended: Value, item: Any, place: Any, entries: SegmentEntries) -> None:
+        """Nonzeros of the tile, and those that are bumped."""
         more_bumped = Signal(POSITION_WIDTH)
         with m.If(self.start):
-            m.d.sync += [
-                kept.eq(0),
-                filled.eq(0),
-                overflowed.eq(0),
-                self.nonzeros.eq(0),
-                self.bumped_elements.eq(0),
-            ]
+            m.d.sync += [self.nonzeros.eq(0), self.bumped_elements.eq(0)]
         m.d.sync += more_bumped.eq(0)
         with m.If(more_bumped != 0):
             m.d.sync += self.bumped_elements.eq(self.bumped_elements + more_bumped)
         with m.If(entries.took_back):
-            m.d.sync += [overflowed.eq(1), more_bumped.eq(entries.nonzeros)]
-        with m.If(gone):
-            m.d.sync += overflowed.eq(place.bumped)
+            m.d.sync += more_bumped.eq(entries.nonzeros)
         with m.If(ended):
             m.d.sync += self.nonzeros.eq(self.nonzeros + item.total)
             with m.If(place.bumped):
                 m.d.sync += more_bumped.eq(item.total)
-            with m.Else():
-                m.d.sync += filled.eq(item.reach)
-                # An empty segment ends nowhere, but it may stand beyond.
-                with m.If(~place.beyond & (item.total != 0)):
-                    m.d.sync += kept.eq(item.reach)

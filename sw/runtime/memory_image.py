@@ -176,32 +176,8 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     if base is None:
         base = HIGH_BASE if address_bits > 33 else LOW_BASE
     layout = _Layout(base, 1 << address_bits, POISON if poison else 0)
-    registers: dict[str, int] = {
-        "SHAPE_I": rows,
-        "SHAPE_J": columns,
-        "SHAPE_K": inner if list_rows is None else max(1, len(list_rows) + in_places),
-        "TILE_I": scheme.T_i,
-        "TILE_J": grids["j"].start,
-        "TILE_K": grids["k"].start if gathered is None else max(1, int(windows_of(gathered).size.max())),
-        "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
-        "ORDER": ORDERS.index(scheme.order),
-        "MODES": pack_fields(
-            "MODES",
-            windows=int(gathered is not None),
-            listed=int(list_rows is not None),
-            planned=int(in_places),
-            entry_bits=gathered.entry_bits if in_places else 0,
-            joined=int(scheme.joins),
-            **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
-        ),
-        "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
-    }
-    if design.memory.converts_a:
-        registers |= dict.fromkeys(("CONVERSION", "COUNT"), 0)
+    registers = _scheme_registers(design, planned, stored)
     line = design.line_bytes
-    for tensor, (first, lines) in scheme.partition_lines(line).items():
-        registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
-    registers |= {"FIFO_LINES_B": scheme.fifo_lines(line)["B"], "SCRATCH_LINES": scheme.scratch_lines(line)}
 
     # Fibers as the engine wants them: rows of A; of B rows, or columns.
     by_columns = design.pe.dataflow == WEIGHT_STATIONARY
@@ -272,6 +248,42 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         stored=stored["C"],
         row_order=planned.row_order,
     )
+
+
+def _scheme_registers(design: "Design", planned: Plan[Csr], stored: Mapping[str, MemoryCsr]) -> dict[str, int]:
+    """What the registers say of shapes, tiles, modes and partitions. ``stored``: how the tensors lie in memory."""
+    scheme, grids, gathered = planned.scheme, planned.grids, planned.rows_of_b
+    inner, tile_k, modes = (
+        planned.a.columns,
+        grids["k"].start,
+        {"windows": 0, "listed": 0, "planned": 0, "entry_bits": 0},
+    )
+    if gathered is not None:
+        in_places = gathered.entries is not None
+        tile_k = max(1, int(windows_of(gathered).size.max()))
+        if gathered.rows is not None:
+            inner = max(1, len(gathered.rows) + in_places)
+        modes |= {"windows": 1, "listed": int(gathered.rows is not None)}
+        modes |= {"planned": int(in_places), "entry_bits": gathered.entry_bits}
+    buffering = {f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"}
+    registers: dict[str, int] = {
+        "SHAPE_I": planned.a.rows,
+        "SHAPE_J": planned.b.columns,
+        "SHAPE_K": inner,
+        "TILE_I": scheme.T_i,
+        "TILE_J": grids["j"].start,
+        "TILE_K": tile_k,
+        "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
+        "ORDER": ORDERS.index(scheme.order),
+        "MODES": pack_fields("MODES", joined=int(scheme.joins), **modes, **buffering),
+        "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
+    }
+    if design.memory.converts_a:
+        registers |= dict.fromkeys(("CONVERSION", "COUNT"), 0)
+    line = design.line_bytes
+    for tensor, (first, lines) in scheme.partition_lines(line).items():
+        registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
+    return registers | {"FIFO_LINES_B": scheme.fifo_lines(line)["B"], "SCRATCH_LINES": scheme.scratch_lines(line)}
 
 
 def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, Words]:

@@ -98,7 +98,7 @@ def test_auto_says_what_it_beat():
     A = OPERANDS["noise"]
     scheme = schedule("auto", A, A, TINY, judge=judge(TINY), finalists=3)
     assert scheme.policy == "auto"
-    assert 1 <= len(scheme.alternatives) <= 3 + 4  # grids, B streamed, one tile, lists
+    assert 1 <= len(scheme.alternatives) <= 3 + 5  # grids, B streamed, one tile, lists, planned places
     assert {"order", "T_i", "T_j", "T_k", "mode", "cycles", "dram_bytes"} <= set(scheme.alternatives[0])
     assert option_names("auto") == ["finalists", "effort", "uneven", "lists", "load"]
 
