@@ -131,7 +131,6 @@ class SegmentLoader(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, law = self.lanes, self.line_address_width
-        shift = (lanes - 1).bit_length()
         remembered = REMEMBERED_SEGMENTS if self.fifo_region else 0
         layout = PartitionLayout(lanes=lanes, line_address_width=law, ring=self.fifo_region)
         m.submodules.layout = layout
@@ -228,36 +227,7 @@ class SegmentLoader(Block):
             lines_out.i.payload.line.eq(out.payload.data),
         ]
         if self.fifo_region:
-            m.submodules.settling = settling = SettledSegments(lanes=lanes, line_address_width=law)
-            unsettled = settling.pending
-            data_write, entry_write = self.sram_write
-            m.submodules.row_places = queue = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
-            # What the block memory answers late in its cycle goes into a register before entries are compared.
-            m.submodules.row_place = told = StreamRegister(shape=row_place())
-            connect(m, flipped(self.planned_places), queue.i)
-            connect(m, queue.o, told.i)
-            connect(m, told.o, sums.row_places)
-            with m.If(planned & self.row_sizes.valid):
-                m.d.comb += step.payload.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
-            m.d.comb += [
-                *passed(self, settling, "start"),
-                *passed(layout, settling, "kept place_kept"),
-                *passed(sums, settling, "index"),
-                # Entries that the plan places are told one by one: those beside them in their line are not written.
-                settling.entry_lane.eq(Mux(planned, 0, sums.entry_lane)),
-                settling.line_written.eq(data_write.valid & data_write.ready),
-                settling.entry_written.eq(entry_write.valid & entry_write.ready),
-                settling.ended.eq(ended),
-                settling.segments.eq(item.segments),
-                *passed(loaded, settling, "lines"),
-                settling.whole_line.eq(planned | (item.entry.lane == lanes - 1)),
-                settling.moves.eq(place.beyond | place.bumped),
-                *passed(settling, self, "settled"),
-                packer.apart.eq(planned),
-                packer.line.eq(item.position >> shift),
-                *passed(loaded, self, "misplaced"),
-                self.misplaced_segment.eq(loaded.segment),
-            ]
+            unsettled = _settle(m, self, layout, sums, loaded, packer, step.payload, place, ended)
         # The last line goes out when every segment has been packed.
         emptied = sums.idle & packer.idle
         m.d.comb += [
@@ -283,3 +253,48 @@ class SegmentLoader(Block):
             m.d.sync += self.nonzeros.eq(self.nonzeros + item.total)
             with m.If(place.bumped):
                 m.d.sync += more_bumped.eq(item.total)
+
+
+def _settle(
+    m: Module,
+    loader: SegmentLoader,
+    layout: PartitionLayout,
+    sums: SegmentSums,
+    loaded: LoadedLines,
+    packer: LinePacker,
+    step: Any,
+    place: Any,
+    ended: Value,
+) -> Value:
+    """Which segments can be read already, and where they go if the plan says so; returns whether not all has been told."""
+    item, planned, lanes = sums.summed.payload, loader.planned, loader.lanes
+    m.submodules.settling = settling = SettledSegments(lanes=lanes, line_address_width=loader.line_address_width)
+    data_write, entry_write = loader.sram_write
+    m.submodules.row_places = queue = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
+    # What the block memory answers late in its cycle goes into a register before entries are compared.
+    m.submodules.row_place = told = StreamRegister(shape=row_place())
+    connect(m, flipped(loader.planned_places), queue.i)
+    connect(m, queue.o, told.i)
+    connect(m, told.o, sums.row_places)
+    with m.If(planned & loader.row_sizes.valid):
+        m.d.comb += step.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
+    m.d.comb += [
+        packer.apart.eq(planned),
+        packer.line.eq(item.position >> (lanes - 1).bit_length()),
+        *passed(loaded, loader, "misplaced"),
+        loader.misplaced_segment.eq(loaded.segment),
+        *passed(loader, settling, "start"),
+        *passed(layout, settling, "kept place_kept"),
+        *passed(sums, settling, "index"),
+        # Entries that the plan places are told one by one: those beside them in their line are not written.
+        settling.entry_lane.eq(Mux(planned, 0, sums.entry_lane)),
+        settling.line_written.eq(data_write.valid & data_write.ready),
+        settling.entry_written.eq(entry_write.valid & entry_write.ready),
+        settling.ended.eq(ended),
+        *passed(item, settling, "segments"),
+        *passed(loaded, settling, "lines"),
+        settling.whole_line.eq(planned | (item.entry.lane == lanes - 1)),
+        settling.moves.eq(place.beyond | place.bumped),
+        *passed(settling, loader, "settled"),
+    ]
+    return settling.pending
