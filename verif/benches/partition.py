@@ -351,10 +351,10 @@ class LoadWatch:
             if line in lines or mask & entries.get(line, 0):
                 self.fail(f"line {line} is written, and segments up to {settled} can be used")
             self._place(self.going, port, line, mask)
-            held = self.sram.setdefault(line, [None] * self.lanes)
+            content = self.sram.setdefault(line, [None] * self.lanes)
             for n in range(self.lanes):
                 if mask >> n & 1:
-                    held[n] = lane_bits[n]
+                    content[n] = lane_bits[n]
 
     def fault(self, segment: Segment) -> str:
         """The difference of a segment as a reader finds it now; empty if there is none."""

@@ -252,3 +252,30 @@ def test_the_next_fiber_waits_for_the_rest_of_the_one_before() -> None:
     sim.add_clock(1e-8)
     sim.add_testbench(test)
     sim.run()
+
+
+def test_restart_forgets_a_fiber_that_has_begun() -> None:
+    dut = LinePacker(lanes=4, apart=True)
+
+    async def test(ctx: Any) -> None:
+        ctx.set(dut.apart, 1)
+        ctx.set(dut.lines.ready, 1)
+        ctx.set(dut.words.valid, 1)
+        ctx.set(dut.line, 7)
+        ctx.set(dut.words.payload, {"line": [{"coordinate": 1}] * 4, "count": 3, "last": 0})
+        await ctx.tick()
+        ctx.set(dut.words.valid, 0)
+        ctx.set(dut.restart, 1)
+        await ctx.tick()
+        ctx.set(dut.restart, 0)
+        ctx.set(dut.words.valid, 1)
+        ctx.set(dut.line, 20)
+        ctx.set(dut.words.payload, {"line": [{"coordinate": 5}] * 4, "count": 2, "last": 1})
+        line = ctx.get(dut.lines.payload)
+        assert ctx.get(dut.lines.valid) and (line.index, line.mask) == (20, 3)
+        assert [line.data >> 64 * n & 0xFFFFFFFF for n in range(2)] == [5, 5]
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(test)
+    sim.run()
