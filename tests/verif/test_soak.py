@@ -401,6 +401,30 @@ def test_a_failure_is_printed_with_its_command_and_kept(
     assert lines[-1]["counts"]["scheme"] == {"B kept": 1, "list": 1}
 
 
+def test_kinds_of_schemes_may_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cases have no others; the processes that run them are told, and so is who repeats a failure."""
+    chosen = ("planned", "strips")
+    kinds = {product.kind for n in range(6) for product in make_case(5, n, chosen).products}
+    assert kinds == set(chosen)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    started, commands = batch.subprocess.Popen, []
+
+    def popen(command: list[str], **options: Any) -> Any:
+        commands.append(command)
+        line = json.dumps({"case": "9:0", "text": "wrong", "problems": ["macs: hardware 1, model 2"], "seconds": 0.1})
+        said = f"import time; print({line!r}, flush=True); time.sleep(2)"
+        return started([command[0], "-c", said], **options)
+
+    monkeypatch.setattr(batch.subprocess, "Popen", popen)
+    words = [word for kind in chosen for word in ("--scheme", kind)]
+    assert main(["--minutes", "0.02", "--seed", "9", "--jobs", "1", "--out", str(tmp_path), *words]) == 1
+    assert commands and all(command[-len(words) :] == words for command in commands)
+    again = f"again: python -m verif.soak --case 9:0 {' '.join(words)}"
+    assert again in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("built", [[], [Built(0, 1.0, {})]], ids=["no build", "a build"])
 def test_a_soak_without_a_case_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], built: list[Result | Built]
