@@ -125,7 +125,7 @@ def planned_list(image: MemoryImage, lanes: int) -> PlannedList:
     registers = image.registers
     places, tiles = registers["SHAPE_K"], -(-registers["SHAPE_I"] // registers["TILE_I"])
     table = image.regions["a_tile_map"].data.view("<u8")[: 2 * tiles].reshape(-1, 2).tolist()
-    listed = image.regions["b_positions"].data.view("<u4")[: 2 * places].astype(np.int64).reshape(-1, 2)
+    words = image.regions["b_positions"].data.view("<u4")[: 2 * places].astype(np.int64).reshape(-1, 2)
     windows = [
         Window(
             begin=low & 0xFFFFFFFF,
@@ -141,9 +141,9 @@ def planned_list(image: MemoryImage, lanes: int) -> PlannedList:
         windows=windows,
         tile_rows=registers["TILE_I"],
         entry_bits=field_value("MODES", "entry_bits", registers["MODES"]),
-        begins=listed[:, 0],
+        begins=words[:, 0],
         ends=image.regions["b_pointers"].data.view("<u4")[1 : places + 1].astype(np.int64),
-        line=listed[:, 1] & 0xFFFF,
-        entry=listed[:, 1] >> 16,
+        line=words[:, 1] & 0xFFFF,
+        entry=words[:, 1] >> 16,
         lanes=lanes,
     )
