@@ -40,6 +40,8 @@ FAULTS = {name: name for name in ("bad_setting", "bad_mask", "bad_run", "bad_val
 BAD_MODE = next(error.code for error in ERRORS if error.name == "bad_mode")
 SETTING_OFFSETS = {register.key: register.offset for register in SETTINGS}
 OFFSETS = {register.key: register.offset for register in REGISTERS}
+#: Bits of the register of modes.
+MODES_WIDTH = sum(field.width for register in REGISTERS if register.name == "MODES" for field in register.fields)
 
 
 class ConvertedA(Unit):
@@ -67,7 +69,7 @@ class ConvertedA(Unit):
 
     Members
     -------
-    enable : In(1), allowed : In(1), modes : In(8)
+    enable : In(1), allowed : In(1), modes : In(MODES_WIDTH)
         A is converted; the scheme reads A in this way; what the error says where it does not. Constant during a run.
     settings : In(settings_layout)
         As a converter has them: those of the source, CSR as the target. Constant during a run.
@@ -111,7 +113,7 @@ class ConvertedA(Unit):
             {
                 "enable": In(1),
                 "allowed": In(1),
-                "modes": In(8),
+                "modes": In(MODES_WIDTH),
                 "settings": In(settings_layout(address_width)),
                 "tile": In(stream.Signature(tile())),
                 "selections": Out(stream.Signature(selection())),

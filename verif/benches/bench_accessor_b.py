@@ -194,7 +194,7 @@ class AccessorBBench(StreamBench):
         hits = {
             "anew": follows and not old,
             "keeps": bool(old),
-            "data_wrap": bool(nonzeros) and min(load.data, default=0) < highest,
+            "data_wrap": bool(nonzeros) and BASE + window.line < highest,
             "first_entry_wraps": bool(old) and entries[0] < window.entry,
             "entries_wrap": entries[0] > entries[-1],
             "shares_entries": 0 < at_once < len(old),

@@ -236,8 +236,8 @@ async def faults(dut: Any) -> None:
     assert await bench.fails(*whole) == (BAD_RUN, 0)
     coverage.hit("bad_run")
     await good()
-    dut.allowed.value, dut.modes.value = 0, 5
-    assert await bench.fails() == (BAD_MODE, 5)
+    dut.allowed.value, dut.modes.value = 0, 0xFC5  # as many bits as the register has
+    assert await bench.fails() == (BAD_MODE, 0xFC5)
     coverage.hit("bad_mode")
     dut.allowed.value = 1
     await good()

@@ -355,6 +355,7 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
         (windowed | {"tile": [10, 29, 20]}, "bad_mode", 10),
         (windowed | {"tune": 1}, "bad_mode", 10),
         ({"by_list": 1}, "bad_mode", 18),
+        ({"planned": 1}, "bad_mode", 66),
     ]
 
 
