@@ -1,11 +1,14 @@
 """Compiled loops: Numba's ``njit``, whose code is kept for the next run where it can be and never stops one."""
 
 import os
+import secrets
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.bytecode import FunctionIdentity
 
 from sw.notes import detail, note
 from sw.sources import module_digest
@@ -13,6 +16,7 @@ from sw.sources import module_digest
 __all__ = ["code_folder", "njit"]
 
 
+<<<<<<< HEAD
 def njit(
     function: Callable[..., Any] | None = None, *, cache: bool = False, counted: bool = True, **options: Any
 ) -> Any:
@@ -21,6 +25,23 @@ def njit(
     ``counted`` = False: references to arrays are not counted, which in small functions of many arrays takes most of the time. For
     functions that make no arrays and return none.
     """
+=======
+def _number_anew() -> None:
+    """Numba tells functions of one name apart by a number that each process counts from 1, and links kept code by these names.
+
+    So functions that two processes have compiled could have one name, as the inner loops of sorting and of sorting indices do: one
+    would be called in place of the other. Numbers that begin anywhere do not meet.
+    """
+    FunctionIdentity._unique_ids = count(secrets.randbits(60))
+
+
+_number_anew()
+os.register_at_fork(after_in_child=_number_anew)
+
+
+def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
+    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so."""
+>>>>>>> psoak
     if function is None:
         return lambda later: njit(later, cache=cache, counted=counted, **options)
     compiled = numba.njit(**options, **({} if counted else {"_nrt": False}))(function)

@@ -18,4 +18,6 @@ def record_formats(planned: Plan[Matrix], design: Hardware) -> dict[str, MemoryC
     """The formats of a plan. Coordinates of A are columns, or say where rows of B are where tiles load what they use."""
     found = planned.rows_of_b
     inner = planned.a.columns if found is None else found.coordinates
+    if found is not None and found.rows is None:
+        inner = max(inner, min(2, planned.a.columns))  # there is no list: the hardware counts all rows
     return tensor_formats(design, inner, planned.b.columns)

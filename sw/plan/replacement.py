@@ -209,15 +209,24 @@ def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, i
     return found, found_end
 
 
+<<<<<<< HEAD
 @njit(cache=True, counted=False)
+=======
+@njit(cache=True)
+def _worth(times: int, following: int, tile: int, tiles: int) -> int:
+    """Of a line of a row that a tile uses so many times, and the tile ``following`` next; of ``tiles`` there is none."""
+    return (times - 1) * WORTH + (WORTH // (following - tile) if following < tiles else 0)
+
+
+@njit(cache=True)
+>>>>>>> psoak
 def _lines_for(at: _Partition, row: int, lines: int, times: int, following: int, tile: int) -> bool:
     """Puts a row in its place, if it is worth what leaves for it. ``times``: that the tile uses it; ``following``: the next tile
     that does, beyond the last one for none.
     """
     line = shortest_run(at.free, lines)
     if line < 0:
-        worth = lines * ((times - 1) * WORTH + (WORTH // (following - tile) if following < len(at.first) else 0))
-        line, end = _cheapest(at, lines, worth, tile)
+        line, end = _cheapest(at, lines, lines * _worth(times, following, tile, len(at.first)), tile)
         if line < 0:
             return False
         position = line
@@ -359,10 +368,10 @@ def _place(
         early[tile] = _overlaps(of, at, tile, lines)
         if tile > 0 and not early[tile]:
             _ended(of, at, tile - 1)
-        # First the rows that would be read several times, then those that come again soonest.
+        # First rows of which a line is worth the most: those that would be read most often, then those that come again soonest.
         for n in range(count):
             k = missing[n]
-            keys[n] = of.following[k] + (0 if of.times[k] > 1 else tiles + 1)
+            keys[n] = -_worth(of.times[k], of.following[k], tile, tiles)
         placed, last = 0, count
         for n in np.argsort(keys[:count]):
             k = missing[n]

@@ -54,6 +54,21 @@ def test_code_knows_the_constants_that_were_compiled_in(tmp_path):
     assert seen == [["3", "0"], ["3", "1"], ["4", "0"]]
 
 
+def test_functions_of_two_processes_have_no_name_in_common():
+    """Kept code is linked by name, and Numba numbers the functions of each process: also those of one that was forked."""
+    show = "print(next(FunctionIdentity._unique_ids), flush=True)"
+    fork = f"pid = os.fork()\nif pid == 0:\n    {show}\n    os._exit(0)\nos.waitpid(pid, 0)\n{show}"
+    program = f"import os\nfrom numba.core.bytecode import FunctionIdentity\nimport sw.jit\n{fork}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    numbers = []
+    for _ in range(2):
+        command = [sys.executable, "-c", program]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        numbers += map(int, said.split())
+    apart = np.diff(np.sort(numbers))
+    assert len(apart) == 3 and apart.min() > 1 << 30
+
+
 def test_code_that_cannot_be_saved_runs(said, monkeypatch, tmp_path):
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     compiled = jit.njit(twice, cache=True)

@@ -15,12 +15,13 @@ from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.registers import ErrorCode, field_value, pack_fields
 from sw.runtime.simulation.engine import run_rtl
-from sw.scheme.terms import LOAD_PLANNED
+from sw.scheme.terms import GATHERS, LOAD_PLANNED
 from tests.tools import long_run
 from tests.verif import test_lists, test_strips, test_windows
 from tests.verif.fault_bench import CASES, FaultBench
 from tests.verif.test_end_to_end import (
     check,
+    operand,
     random_operand,
     scheme,
     test_bands_cut_along_j_and_k,
@@ -115,6 +116,16 @@ def test_columns_of_a_hold_an_entry_and_a_load(design: Design) -> None:
     assert field_value("COORDINATES", "a", image.registers["COORDINATES"]) == entry_bits + loads.bit_length()
     (columns, _) = stored_nonzeros(image, "a")[: a.nnz].T
     assert columns.max() >> entry_bits == loads
+
+
+def test_the_first_of_many_rows_of_b_alone_is_used(design: Design) -> None:
+    """There is no list then, and one bit says so."""
+    value = design.pe.value
+    first = np.zeros((4, 5), np.int8)
+    first[[0, 2], 0] = 1
+    a, b = operand(first, value, 1), random_operand(5, 6, 0.7, value, 2)
+    for load in GATHERS:
+        check(design, test_lists.listed(design, a, 6, 4, load=load), a, b)
 
 
 def test_fewer_bytes_are_read_and_written(design: Design) -> None:

@@ -173,6 +173,20 @@ def test_a_row_that_is_used_last_leaves() -> None:
     assert reads == [0, 8, 16, 16] or reads == [0, 8, 16], "rows 0 and 1 are read once"
 
 
+def test_rows_that_a_tile_uses_most_often_find_place() -> None:
+    """One tile of all rows, lines for a fifth of what it uses: what goes by is used less often than what stays."""
+    rng = np.random.default_rng(7)
+    weights = 1 / np.arange(1, 121)
+    columns = [np.sort(rng.choice(120, 6, replace=False, p=weights / weights.sum())) for _ in range(200)]
+    a = Pattern(200, 120, 6 * np.arange(201), np.concatenate(columns))
+    found = walked(a, 200, 4 * np.arange(121), 31 + 25, 4)
+    used = np.bincount(a.coordinates, minlength=120)
+    assert found.plan.rows is not None
+    stays = found.plan.lines >= 0
+    assert 10 < stays.sum() < 40
+    assert used[found.plan.rows[stays]].min() >= used[found.plan.rows[~stays]].max()
+
+
 @pytest.mark.parametrize("room", [20, 40, 80])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rows_of_one_length_are_read_as_often_as_an_optimal_buffer_reads_them(seed: int, room: int) -> None:
