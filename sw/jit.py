@@ -16,16 +16,6 @@ from sw.sources import module_digest
 __all__ = ["code_folder", "njit"]
 
 
-<<<<<<< HEAD
-def njit(
-    function: Callable[..., Any] | None = None, *, cache: bool = False, counted: bool = True, **options: Any
-) -> Any:
-    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so.
-
-    ``counted`` = False: references to arrays are not counted, which in small functions of many arrays takes most of the time. For
-    functions that make no arrays and return none.
-    """
-=======
 def _number_anew() -> None:
     """Numba tells functions of one name apart by a number that each process counts from 1, and links kept code by these names.
 
@@ -39,9 +29,14 @@ _number_anew()
 os.register_at_fork(after_in_child=_number_anew)
 
 
-def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
-    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so."""
->>>>>>> psoak
+def njit(
+    function: Callable[..., Any] | None = None, *, cache: bool = False, counted: bool = True, **options: Any
+) -> Any:
+    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so.
+
+    ``counted`` = False: references to arrays are not counted, which in small functions of many arrays takes most of the time. For
+    functions that make no arrays and return none.
+    """
     if function is None:
         return lambda later: njit(later, cache=cache, counted=counted, **options)
     compiled = numba.njit(**options, **({} if counted else {"_nrt": False}))(function)

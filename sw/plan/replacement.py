@@ -209,17 +209,13 @@ def _cheapest(at: _Partition, lines: int, worth: int, tile: int) -> tuple[int, i
     return found, found_end
 
 
-<<<<<<< HEAD
 @njit(cache=True, counted=False)
-=======
-@njit(cache=True)
 def _worth(times: int, following: int, tile: int, tiles: int) -> int:
     """Of a line of a row that a tile uses so many times, and the tile ``following`` next; of ``tiles`` there is none."""
     return (times - 1) * WORTH + (WORTH // (following - tile) if following < tiles else 0)
 
 
-@njit(cache=True)
->>>>>>> psoak
+@njit(cache=True, counted=False)
 def _lines_for(at: _Partition, row: int, lines: int, times: int, following: int, tile: int) -> bool:
     """Puts a row in its place, if it is worth what leaves for it. ``times``: that the tile uses it; ``following``: the next tile
     that does, beyond the last one for none.
