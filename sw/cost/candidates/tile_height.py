@@ -141,13 +141,14 @@ def best_kept(
     T_i = whole.finest(T_i)
 
     def lowest(load: str, first: int) -> tuple[int, float]:
-        """The best height where rows go by, looked for from ``first`` on, and its cycles. Such rows take no lines, so
-        tiles may be lower, or taller."""
-        costs = _Costs(lambda T_i: cycles(T_i, rows, load), workload.I // 2)
+        """The best height of another kind, looked for from ``first`` on, and its cycles. Rows that go by take no lines, so tiles may be
+        lower, or taller. Plans of places take long: of many rows only some are looked at."""
+        looked, tallest = (part, most) if load == LOAD_PLANNED else (rows, workload.I // 2)
+        costs = _Costs(lambda T_i: cycles(T_i, looked, load), tallest)
         # Where there are few rows all of it is tried.
-        starts = (first, T_i, costs.most) if part is rows else (first,)
+        starts = (first, T_i, costs.most) if part is rows else (min(first, tallest),)
         height = min((costs.climb(start) for start in starts), key=costs.at)
-        return height, costs.at(height)
+        return height, costs.at(height) if looked is rows else cycles(height, rows, load)
 
     if load not in (None, LOAD_LIST):
         height, _ = lowest(load, max(FEWEST_ROWS, T_i // 4))
