@@ -141,8 +141,8 @@ def best_kept(
     T_i = whole.finest(T_i)
 
     def lowest(load: str, first: int) -> tuple[int, float]:
-        """The best height of another kind, looked for from ``first`` on, and its cycles. Rows that go by take no lines, so tiles may be
-        lower, or taller. Plans of places take long: of many rows only some are looked at."""
+        """The best height of another kind, looked for from ``first`` on, and its cycles. Rows that go by take no lines, so
+        tiles may be lower, or taller. Plans of places take long: of many rows only some are looked at."""
         looked, tallest = (part, most) if load == LOAD_PLANNED else (rows, workload.I // 2)
         costs = _Costs(lambda T_i: cycles(T_i, looked, load), tallest)
         # Where there are few rows all of it is tried.
