@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
@@ -12,7 +12,6 @@ from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, ring_place, row_place, segment, sram_write
 from .line_packer import LinePacker
-from .loaded_lines import LoadedLines
 from .partition_layout import PartitionLayout
 from .segment_entries import SegmentEntries
 from .segment_placement import REMEMBERED_SEGMENTS, SegmentPlacement, placement, segment_size
@@ -131,6 +130,7 @@ class SegmentLoader(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, law = self.lanes, self.line_address_width
+        shift = (lanes - 1).bit_length()
         remembered = REMEMBERED_SEGMENTS if self.fifo_region else 0
         layout = PartitionLayout(lanes=lanes, line_address_width=law, ring=self.fifo_region)
         m.submodules.layout = layout
@@ -200,23 +200,11 @@ class SegmentLoader(Block):
             sums.summed.ready.eq(entries.free & entries.accepted),
             gone.eq(valid & sums.summed.ready),
         ]
+        filled = Signal(POSITION_WIDTH)  # nonzeros of segments that are in place
+        kept = Signal(POSITION_WIDTH)  # those before the first remembered segment
+        overflowed = Signal()
         ended = gone & item.word.last
-        self._count(m, ended, item, place, entries)
-        m.submodules.loaded = loaded = LoadedLines(lanes=lanes, line_address_width=law)
-        m.d.comb += [
-            *passed(self, loaded, "start base"),
-            *passed(layout, loaded, "metadata_lines first_line"),
-            loaded.planned.eq(planned),
-            loaded.begins.eq(layout.starting[0]),
-            loaded.anew.eq(~layout.chained),
-            loaded.data_end.eq(layout.fifo_base),
-            loaded.ended.eq(ended),
-            *passed(place, loaded, "bumped beyond"),
-            *passed(item, loaded, "outside total reach position segments"),
-            loaded.taken_back.eq(entries.took_back),
-            loaded.flush.eq(packer.flush),
-            *passed(loaded, self, "occupied"),
-        ]
+        _count(m, self, gone, ended, item, place, entries, (filled, kept, overflowed))
 
         out = packer.lines
         m.d.comb += [
@@ -227,74 +215,143 @@ class SegmentLoader(Block):
             lines_out.i.payload.line.eq(out.payload.data),
         ]
         if self.fifo_region:
-            unsettled = _settle(m, self, layout, sums, loaded, packer, step.payload, place, ended)
+            lines = _place_apart(m, self, layout, sums, step, packer, place, ended)
+            unsettled = _settle(m, self, layout, sums, place, ended, lines)
         # The last line goes out when every segment has been packed.
         emptied = sums.idle & packer.idle
+        used = Mux(planned, 0, (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)
+        reached = Signal(law + 1)
         m.d.comb += [
             packer.flush.eq(~flushed & self.reader_idle & emptied & ~layout.starting.any() & ~self.start),
+            reached.eq(layout.metadata_lines + layout.first_line + used),
             self.idle.eq(emptied & flushed & entries.idle & (lines_out.level == 0)),
             self.ready.eq(self.idle & ~entries.remembers & ~unsettled),
         ]
+        with m.If(layout.starting[0] & (~layout.chained | planned)):
+            m.d.sync += self.occupied.eq(layout.metadata_lines)
         with m.If(packer.flush):
             m.d.sync += flushed.eq(1)
+            with m.If(~layout.chained | (reached > self.occupied)):
+                m.d.sync += self.occupied.eq(reached)
         return m
 
-    def _count(self, m: Module, ended: Value, item: Any, place: Any, entries: SegmentEntries) -> None:
-        """Nonzeros of the tile, and those that are bumped."""
-        more_bumped = Signal(POSITION_WIDTH)
-        with m.If(self.start):
-            m.d.sync += [self.nonzeros.eq(0), self.bumped_elements.eq(0)]
-        m.d.sync += more_bumped.eq(0)
-        with m.If(more_bumped != 0):
-            m.d.sync += self.bumped_elements.eq(self.bumped_elements + more_bumped)
-        with m.If(entries.took_back):
-            m.d.sync += more_bumped.eq(entries.nonzeros)
-        with m.If(ended):
-            m.d.sync += self.nonzeros.eq(self.nonzeros + item.total)
-            with m.If(place.bumped):
-                m.d.sync += more_bumped.eq(item.total)
 
-
-def _settle(
+def _place_apart(
     m: Module,
     loader: SegmentLoader,
     layout: PartitionLayout,
     sums: SegmentSums,
-    loaded: LoadedLines,
-    packer: LinePacker,
     step: Any,
+    packer: LinePacker,
     place: Any,
     ended: Value,
 ) -> Value:
-    """Which segments can be read already, and where they go if the plan says so; returns whether not all has been told."""
-    item, planned, lanes = sums.summed.payload, loader.planned, loader.lanes
-    m.submodules.settling = settling = SettledSegments(lanes=lanes, line_address_width=loader.line_address_width)
-    data_write, entry_write = loader.sram_write
+    """Segments whose lines and entries the plan says. Returns the lines of data that the tile's segments take so far."""
+    lanes, item = loader.lanes, sums.summed.payload
+    shift = (lanes - 1).bit_length()
     m.submodules.row_places = queue = StreamQueue(shape=row_place(), depth=PLACES_UNDER_WAY, block_memory=True)
     # What the block memory answers late in its cycle goes into a register before entries are compared.
     m.submodules.row_place = told = StreamRegister(shape=row_place())
     connect(m, flipped(loader.planned_places), queue.i)
     connect(m, queue.o, told.i)
     connect(m, told.o, sums.row_places)
-    with m.If(planned & loader.row_sizes.valid):
-        m.d.comb += step.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
+    earlier = Signal(POSITION_WIDTH)  # lines of the segments before
+    own = Signal(POSITION_WIDTH)
+    lines = Signal(POSITION_WIDTH)
     m.d.comb += [
-        packer.apart.eq(planned),
-        packer.line.eq(item.position >> (lanes - 1).bit_length()),
-        *passed(loaded, loader, "misplaced"),
-        loader.misplaced_segment.eq(loaded.segment),
+        own.eq((Mux(loader.planned, item.total, item.reach) + (lanes - 1)) >> shift),
+        lines.eq(earlier + own),
+        packer.apart.eq(loader.planned),
+        packer.line.eq(item.position >> shift),
+    ]
+    with m.If(loader.planned & loader.row_sizes.valid):
+        m.d.comb += step.payload.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
+    stays = ended & loader.planned & ~place.bumped
+    with m.If(stays):
+        m.d.sync += earlier.eq(lines)
+    with m.If(loader.start):
+        m.d.sync += earlier.eq(0)
+
+    # A step behind: where the segment ends, and whether the partition does before.
+    line_end = Signal(POSITION_WIDTH)
+    last = Signal(data.StructLayout({"ended": 1, "stays": 1, "outside": 1, "number": POSITION_WIDTH}))
+    used = Signal(POSITION_WIDTH)
+    m.d.sync += [
+        line_end.eq((item.position >> shift) + own),
+        last.ended.eq(ended & loader.planned),
+        last.stays.eq(stays & (item.total != 0)),
+        last.outside.eq(item.outside),
+        last.number.eq(item.segments - 1),
+    ]
+    m.d.comb += [
+        used.eq(layout.metadata_lines + line_end - loader.base),
+        loader.misplaced.eq(last.ended & (last.outside | last.stays & (line_end > layout.fifo_base))),
+        loader.misplaced_segment.eq(last.number),
+    ]
+    with m.If(last.stays & (used > loader.occupied)):
+        m.d.sync += loader.occupied.eq(used)
+    return lines
+
+
+def _settle(
+    m: Module, loader: SegmentLoader, layout: PartitionLayout, sums: SegmentSums, place: Any, ended: Value, lines: Value
+) -> Value:
+    """Tells which segments can be read already; ``lines`` of data up to the present one. Returns whether more is to be told."""
+    item, planned = sums.summed.payload, loader.planned
+    m.submodules.settling = settling = SettledSegments(lanes=loader.lanes, line_address_width=loader.line_address_width)
+    data_write, entry_write = loader.sram_write
+    m.d.comb += [
         *passed(loader, settling, "start"),
         *passed(layout, settling, "kept place_kept"),
         *passed(sums, settling, "index"),
-        # Entries that the plan places are told one by one: those beside them in their line are not written.
+        # Entries that the plan places are told one by one: to write one leaves the others of its line as they are.
         settling.entry_lane.eq(Mux(planned, 0, sums.entry_lane)),
         settling.line_written.eq(data_write.valid & data_write.ready),
         settling.entry_written.eq(entry_write.valid & entry_write.ready),
         settling.ended.eq(ended),
-        *passed(item, settling, "segments"),
-        *passed(loaded, settling, "lines"),
-        settling.whole_line.eq(planned | (item.entry.lane == lanes - 1)),
+        settling.segments.eq(item.segments),
+        settling.lines.eq(lines),
+        settling.whole_line.eq(planned | (item.entry.lane == loader.lanes - 1)),
         settling.moves.eq(place.beyond | place.bumped),
         *passed(settling, loader, "settled"),
     ]
     return settling.pending
+
+
+def _count(
+    m: Module,
+    loader: SegmentLoader,
+    gone: Value,
+    ended: Value,
+    item: Any,
+    place: Any,
+    entries: SegmentEntries,
+    sums: tuple[Signal, Signal, Signal],
+) -> None:
+    """Nonzeros of the tile, those that are bumped, and those in place with or without the FIFO-managed region."""
+    filled, kept, overflowed = sums
+    more_bumped = Signal(POSITION_WIDTH)
+    with m.If(loader.start):
+        m.d.sync += [
+            kept.eq(0),
+            filled.eq(0),
+            overflowed.eq(0),
+            loader.nonzeros.eq(0),
+            loader.bumped_elements.eq(0),
+        ]
+    m.d.sync += more_bumped.eq(0)
+    with m.If(more_bumped != 0):
+        m.d.sync += loader.bumped_elements.eq(loader.bumped_elements + more_bumped)
+    with m.If(entries.took_back):
+        m.d.sync += [overflowed.eq(1), more_bumped.eq(entries.nonzeros)]
+    with m.If(gone):
+        m.d.sync += overflowed.eq(place.bumped)
+    with m.If(ended):
+        m.d.sync += loader.nonzeros.eq(loader.nonzeros + item.total)
+        with m.If(place.bumped):
+            m.d.sync += more_bumped.eq(item.total)
+        with m.Else():
+            m.d.sync += filled.eq(item.reach)
+            # An empty segment ends nowhere, but it may stand beyond.
+            with m.If(~place.beyond & (item.total != 0)):
+                m.d.sync += kept.eq(item.reach)

@@ -166,12 +166,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     grain_j, grain_k = grids["j"].grain, grids["k"].grain
     tiles_i, tiles_j = len(planned.begins) - 1, -(-columns // grain_j)
     tiles_k = -(-inner // grain_k)
-    for name, operand in (("A", a), ("B", b)):
-        if operand.nnz > MAXIMUM_ELEMENTS:
-            raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
-    for name, count in (("A", tiles_i * tiles_k), ("B", tiles_k * tiles_j)):
-        if count > MAXIMUM_TILES:
-            raise ImageError(f"{name} is cut into {count} tiles, a tile map holds {MAXIMUM_TILES}")
+    _check_counts({"A": a.nnz, "B": b.nnz}, {"A": tiles_i * tiles_k, "B": tiles_k * tiles_j})
     address_bits = design.axi.address_bits
     if base is None:
         base = HIGH_BASE if address_bits > 33 else LOW_BASE
@@ -284,6 +279,16 @@ def _scheme_registers(design: "Design", planned: Plan[Csr], stored: Mapping[str,
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
     return registers | {"FIFO_LINES_B": scheme.fifo_lines(line)["B"], "SCRATCH_LINES": scheme.scratch_lines(line)}
+
+
+def _check_counts(nonzeros: Mapping[str, int], tiles: Mapping[str, int]) -> None:
+    """Raises ImageError where an operand has more than positions or a tile map can count."""
+    for name, count in nonzeros.items():
+        if count > MAXIMUM_ELEMENTS:
+            raise ImageError(f"{name} has {count} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
+    for name, count in tiles.items():
+        if count > MAXIMUM_TILES:
+            raise ImageError(f"{name} is cut into {count} tiles, a tile map holds {MAXIMUM_TILES}")
 
 
 def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, Words]:
