@@ -166,7 +166,7 @@ def verif_allows(room: str, top: str, module: str) -> bool:
     if room == "agents" and module.startswith("amaranth.lib"):  # payloads are described by Amaranth's layouts
         return True
     return module.startswith(("sw.golden", "sw.formats", "sw.cache", "sw.notes")) or (
-        room in (*DRIVERS, "stored")
+        room in (*DRIVERS, "stored", "planned_list")
         and module.startswith(("sw.runtime", "sw.scheme.", "sw.plan.", "sw.operands.errors", "sw.operands"))
     )
 

@@ -190,7 +190,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
             windows=int(gathered is not None),
             listed=int(list_rows is not None),
             planned=int(in_places),
-            entry_bits=gathered.entry_bits if in_places else 0,
+            entry_bits=0 if gathered is None else gathered.entry_bits,
             joined=int(scheme.joins),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
