@@ -17,7 +17,7 @@ __all__ = ["code_folder", "njit"]
 
 
 def _number_anew() -> None:
-    """Numba tells functions of one name apart by a number that each process counts from 1, and links kept code by these names.
+    """Numba tells functions of one name apart by numbers from 1 on in each process, and links kept code by name.
 
     So functions that two processes have compiled could have one name, as the inner loops of sorting and of sorting indices do:
     one would be called in place of the other. Numbers that begin anywhere do not meet.

@@ -41,12 +41,12 @@ class Window(NamedTuple):
 
 @dataclass
 class PlannedList:
-    """Windows, and of each place of the list its row's begin and end in B's nonzeros, its line and its entry.
+    """Windows of the tiles, and of each place of the list its row's begin and end in B's nonzeros, its line and its entry.
 
     ``loaded``: place whose row each entry has, in the order in which rows come; ``owner``: of each line.
     """
 
-    windows: list[Window]
+    tiles: list[Window]
     tile_rows: int
     entry_bits: int
     begins: Ints
@@ -65,7 +65,7 @@ class PlannedList:
 
     def early_after(self, tile: int) -> bool:
         """Whether what the tile after this one loads may come while this one is computed."""
-        return tile + 1 < len(self.windows) and self.windows[tile + 1].early
+        return tile + 1 < len(self.tiles) and self.tiles[tile + 1].early
 
     def taken(self, window: Window) -> tuple[set[int], set[int]]:
         """Entries and lines that a tile fills."""
@@ -98,13 +98,13 @@ class PlannedList:
         """
         entry, load = coordinates & ((1 << self.entry_bits) - 1), coordinates >> self.entry_bits
         found = np.full(len(coordinates), UNTOLD, np.int64)
-        for tile, window in enumerate(self.windows):
+        for tile, window in enumerate(self.tiles):
             rows = np.minimum((tile * self.tile_rows, (tile + 1) * self.tile_rows), len(pointers) - 1)
             at = np.arange(*pointers[rows])
             for n in at[load[at] == 0]:
                 found[n] = self.loaded.get(int(entry[n]), UNTOLD)
             self.load(window)
-            entries, lines = self.taken(self.windows[tile + 1]) if self.early_after(tile) else (set(), set())
+            entries, lines = self.taken(self.tiles[tile + 1]) if self.early_after(tile) else (set(), set())
             mine = load[at] > 0
             found[at[mine]] = window.begin + load[at[mine]]
             outside = (load[at] >= max(1, window.size)) | (entry[at] >= window.metadata * self.lanes)
@@ -125,8 +125,8 @@ def planned_list(image: MemoryImage, lanes: int) -> PlannedList:
     registers = image.registers
     places, tiles = registers["SHAPE_K"], -(-registers["SHAPE_I"] // registers["TILE_I"])
     table = image.regions["a_tile_map"].data.view("<u8")[: 2 * tiles].reshape(-1, 2).tolist()
-    words = image.regions["b_positions"].data.view("<u4")[: 2 * places].astype(np.int64).reshape(-1, 2)
-    windows = [
+    rows = image.regions["b_positions"].data.view("<u4")[: 2 * places].astype(np.int64).reshape(-1, 2)
+    found = [
         Window(
             begin=low & 0xFFFFFFFF,
             size=high & 0xFFFFFF,
@@ -138,12 +138,12 @@ def planned_list(image: MemoryImage, lanes: int) -> PlannedList:
         for low, high in table
     ]
     return PlannedList(
-        windows=windows,
+        tiles=found,
         tile_rows=registers["TILE_I"],
         entry_bits=field_value("MODES", "entry_bits", registers["MODES"]),
-        begins=words[:, 0],
+        begins=rows[:, 0],
         ends=image.regions["b_pointers"].data.view("<u4")[1 : places + 1].astype(np.int64),
-        line=words[:, 1] & 0xFFFF,
-        entry=words[:, 1] >> 16,
+        line=rows[:, 1] & 0xFFFF,
+        entry=rows[:, 1] >> 16,
         lanes=lanes,
     )

@@ -124,8 +124,8 @@ def test_the_first_of_many_rows_of_b_alone_is_used(design: Design) -> None:
     first = np.zeros((4, 5), np.int8)
     first[[0, 2], 0] = 1
     a, b = operand(first, value, 1), random_operand(5, 6, 0.7, value, 2)
-    for kind in GATHERS:
-        check(design, test_lists.listed(design, a, 6, 4, load=kind), a, b)
+    for rule in GATHERS:
+        check(design, test_lists.listed(design, a, 6, 4, load=rule), a, b)
 
 
 def test_fewer_bytes_are_read_and_written(design: Design) -> None:

@@ -32,7 +32,7 @@ def bench() -> Iterator[FaultBench]:
         yield made
 
 
-def listed(bench: FaultBench) -> PlannedList:
+def restored(bench: FaultBench) -> PlannedList:
     bench.restore()
     return planned_list(bench.image, bench.design.lanes)
 
@@ -47,13 +47,13 @@ def put_place(bench: FaultBench, place: int, line: int, entry: int) -> None:
 
 def entries_of(found: PlannedList) -> int:
     """How many entries there are."""
-    (lines,) = {window.metadata for window in found.windows}
+    (lines,) = {window.metadata for window in found.tiles}
     return lines * found.lanes
 
 
 def placed_rows(found: PlannedList, tile: int) -> list[int]:
     """Places that the tile loads and whose rows take lines."""
-    window = found.windows[tile]
+    window = found.tiles[tile]
     first = window.begin + window.kept
     return [place for place in range(first, first + window.placed) if found.ends[place] > found.begins[place]]
 
@@ -83,22 +83,22 @@ def ended(bench: FaultBench, what: str) -> tuple[Outcome, bool]:
 
 
 def test_the_case_has_what_lists_may_lie_about(bench: FaultBench) -> None:
-    found = listed(bench)
-    assert {window.early for window in found.windows} == {False, True}
-    assert any(window.placed < window.size - window.kept for window in found.windows), "rows go by"
+    found = restored(bench)
+    assert {window.early for window in found.tiles} == {False, True}
+    assert any(window.placed < window.size - window.kept for window in found.tiles), "rows go by"
     first = [set(found.lines_of(place)) for place in placed_rows(found, 0)]
-    later = [set(found.lines_of(place)) for tile in range(1, len(found.windows)) for place in placed_rows(found, tile)]
+    later = [set(found.lines_of(place)) for tile in range(1, len(found.tiles)) for place in placed_rows(found, tile)]
     assert any(not one.isdisjoint(other) for one in first for other in later), "rows take the lines of others"
 
 
 def test_a_row_may_end_where_the_partition_does_and_no_line_later(bench: FaultBench) -> None:
-    found = listed(bench)
+    found = restored(bench)
     registers = bench.registers
-    lines = registers["B_LINES"] - registers["FIFO_LINES_B"] - found.windows[0].metadata
+    lines = registers["B_LINES"] - registers["FIFO_LINES_B"] - found.tiles[0].metadata
     for tile in (0, 1, 3):
         for place in placed_rows(found, tile):
             for beyond in (0, 1, 1 << 14):
-                listed(bench)
+                restored(bench)
                 line = lines - len(found.lines_of(place)) + beyond
                 put_place(bench, place, line, int(found.entry[place]))
                 outcome, _ = ended(bench, f"place {place} at line {line}")
@@ -111,11 +111,11 @@ def test_a_row_may_end_where_the_partition_does_and_no_line_later(bench: FaultBe
 
 def test_an_entry_is_one_of_the_partition(bench: FaultBench) -> None:
     """Also that of a row that goes by."""
-    found = listed(bench)
+    found = restored(bench)
     entries = entries_of(found)
     for place in range(1, len(found.entry)):
         for entry in (entries, (1 << 16) - 1):
-            listed(bench)
+            restored(bench)
             put_place(bench, place, int(found.line[place]), entry)
             outcome, _ = ended(bench, f"place {place} with entry {entry}")
             assert (outcome.code, outcome.detail) == (ErrorCode.BAD_PLACE, place), f"entry {entry}: {outcome}"
@@ -123,16 +123,16 @@ def test_an_entry_is_one_of_the_partition(bench: FaultBench) -> None:
 
 
 def test_nonzeros_name_an_entry_and_a_load_that_are(bench: FaultBench) -> None:
-    found = listed(bench)
+    found = restored(bench)
     entries, bits = entries_of(found), found.entry_bits
     assert entries < 1 << bits
     pointers = words(bench, "a_pointers")
     for row in range(bench.a.rows):
         begin, end = int(pointers[row]), int(pointers[row + 1])
-        size = found.windows[row // found.tile_rows].size
+        size = found.tiles[row // found.tile_rows].size
         for at, column, detail in ((begin, entries, entries), (end - 1, size << bits | 1, 1), (begin, 0xFFFFFFF1, 1)):
             if begin < end:
-                listed(bench)
+                restored(bench)
                 words(bench, "a_elements")[2 * at] = column
                 outcome, _ = ended(bench, f"row {row}, column {column}")
                 assert (outcome.code, outcome.detail) == (ErrorCode.BAD_COORDINATE, detail), f"row {row}: {outcome}"
@@ -141,17 +141,17 @@ def test_nonzeros_name_an_entry_and_a_load_that_are(bench: FaultBench) -> None:
 
 def columns_of_a(bench: FaultBench, changed: Callable[[int, int], int]) -> None:
     """Puts another column, of the present one and the size of its tile's window."""
-    found = listed(bench)
+    found = restored(bench)
     pointers, columns = words(bench, "a_pointers"), words(bench, "a_elements")
     for row in range(bench.a.rows):
-        size = found.windows[row // found.tile_rows].size
+        size = found.tiles[row // found.tile_rows].size
         for at in range(int(pointers[row]), int(pointers[row + 1])):
             columns[2 * at] = changed(int(columns[2 * at]), size)
 
 
 def test_a_load_may_be_told_too_late(bench: FaultBench) -> None:
     """Each nonzero waits for the tile's last row, and C is right."""
-    bits = listed(bench).entry_bits
+    bits = restored(bench).entry_bits
     columns_of_a(bench, lambda column, size: column & (1 << bits) - 1 | (size - 1) << bits)
     outcome, right = ended(bench, "all wait")
     assert right, outcome
@@ -160,7 +160,7 @@ def test_a_load_may_be_told_too_late(bench: FaultBench) -> None:
 
 def test_a_load_that_is_told_too_early_is_not_seen(bench: FaultBench) -> None:
     """No nonzero waits: the run ends, and nobody can say with what."""
-    bits = listed(bench).entry_bits
+    bits = restored(bench).entry_bits
     columns_of_a(bench, lambda column, size: column & (1 << bits) - 1)
     assert not tells_rows(bench.image, bench.design.lanes)
     ended(bench, "no nonzero waits")
@@ -169,12 +169,12 @@ def test_a_load_that_is_told_too_early_is_not_seen(bench: FaultBench) -> None:
 
 def test_a_row_that_is_overwritten_before_its_last_use_is_found_by_its_values(bench: FaultBench) -> None:
     """The hardware sees it where columns fall. Else values are wrong, and the comparison says so."""
-    found = listed(bench)
+    found = restored(bench)
     ends, wrong = set(), 0
-    for tile in range(1, len(found.windows)):
+    for tile in range(1, len(found.tiles)):
         for place in placed_rows(found, tile):
             for victim in placed_rows(found, tile - 1):
-                listed(bench)
+                restored(bench)
                 put_place(bench, place, int(found.line[victim]), int(found.entry[place]))
                 told = tells_rows(bench.image, bench.design.lanes)
                 outcome, right = ended(bench, f"place {place} on the lines of place {victim}")
@@ -187,14 +187,14 @@ def test_a_row_that_is_overwritten_before_its_last_use_is_found_by_its_values(be
 
 
 def table(bench: FaultBench) -> NDArray[np.uint64]:
-    found = listed(bench)
-    return bench.image.regions["a_tile_map"].data.view("<u8")[: 2 * len(found.windows)].reshape(-1, 2)
+    found = restored(bench)
+    return bench.image.regions["a_tile_map"].data.view("<u8")[: 2 * len(found.tiles)].reshape(-1, 2)
 
 
 def test_rows_may_go_by_that_could_stay(bench: FaultBench) -> None:
     """A window that says that fewer rows find place costs traffic alone, unless a later tile counts on them."""
-    windows = table(bench)
-    windows[:, 0] &= np.uint64((1 << LIMIT) - 1)
+    words_of_tiles = table(bench)
+    words_of_tiles[:, 0] &= np.uint64((1 << LIMIT) - 1)
     outcome, right = ended(bench, "no row finds place")
     assert right, outcome
     bench.good_run()
@@ -204,9 +204,9 @@ def test_rows_may_go_by_that_could_stay(bench: FaultBench) -> None:
 def test_windows_that_do_not_begin_with_a_place_for_all_that_are_there(bench: FaultBench, kept: int) -> None:
     """The run ends. A window keeps no more places than it has."""
     for tile in range(bench.tiles_gathered):
-        windows = table(bench)
-        size = int(windows[tile, 1]) & 0xFFFFFF
-        windows[tile, 1] = int(windows[tile, 1]) & ~(0x7FFFFF << KEPT) | kept << KEPT
+        words_of_tiles = table(bench)
+        size = int(words_of_tiles[tile, 1]) & 0xFFFFFF
+        words_of_tiles[tile, 1] = int(words_of_tiles[tile, 1]) & ~(0x7FFFFF << KEPT) | kept << KEPT
         outcome, _ = ended(bench, f"tile {tile} keeps {kept}")
         if kept > size:
             assert (outcome.code, outcome.detail) == (ErrorCode.BAD_WINDOW, tile), outcome
@@ -217,10 +217,10 @@ def test_windows_that_do_not_begin_with_a_place_for_all_that_are_there(bench: Fa
 @pytest.mark.parametrize("by", [-4, -1, 1, 3, 1 << 20, 1 << 30])
 def test_rows_that_begin_or_end_elsewhere(bench: FaultBench, what: str, by: int) -> None:
     """The product of what lies in memory, or an error. A longer row takes the lines of another one, or leaves the partition."""
-    found = listed(bench)
+    found = restored(bench)
     codes = set()
     for place in range(1, len(found.entry)):
-        listed(bench)
+        restored(bench)
         region, at = ("b_positions", 2 * place) if what == "begin" else ("b_pointers", place + 1)
         words(bench, region)[at] = (int(words(bench, region)[at]) + by) & 0xFFFFFFFF
         outcome, _ = ended(bench, f"{what} of place {place} {by:+}")
@@ -233,7 +233,7 @@ def test_rows_that_begin_or_end_elsewhere(bench: FaultBench, what: str, by: int)
 @pytest.mark.parametrize("says", [False, True])
 def test_what_windows_say_of_loads_ahead(bench: FaultBench, says: bool) -> None:
     """Without a word of it each tile waits for the one before, and C is right; where all say so the run ends as well."""
-    listed(bench)
+    restored(bench)
     high = words(bench, "a_tile_map")[: 4 * bench.tiles_gathered]
     high[3::4] = high[3::4] | EARLY if says else high[3::4] & ~EARLY
     outcome, right = ended(bench, "early")

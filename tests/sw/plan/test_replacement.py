@@ -298,10 +298,10 @@ def test_each_nonzero_names_its_row_in_the_image(T_i: int, records: str) -> None
     assert not some.all() and (found.begins[places] == first)[some].all() and (found.ends[places] == end)[some].all()
     assert (found.begins[places] == found.ends[places])[~some].all()
     tiles = np.repeat(np.arange(a.rows) // T_i, np.diff(a.pointers))
-    windows = np.array([window.begin for window in found.windows])
-    assert (columns >> found.entry_bits == np.maximum(places - windows[tiles], 0)).all()
+    firsts = np.array([window.begin for window in found.tiles])
+    assert (columns >> found.entry_bits == np.maximum(places - firsts[tiles], 0)).all()
     used = max(max(found.lines_of(place), default=0) for place in range(1, len(found.line)))
-    assert used < scheme.rows_lines(design.line_bytes) - found.windows[0].metadata
+    assert used < scheme.rows_lines(design.line_bytes) - found.tiles[0].metadata
 
 
 def test_a_coordinate_of_a_holds_an_entry_and_a_load() -> None:
