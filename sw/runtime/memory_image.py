@@ -29,6 +29,7 @@ from .registers import pack_fields
 
 if TYPE_CHECKING:
     from gen.design import Design
+    from sw.scheme.scheme import Scheme
 
 __all__ = ["ImageError", "MemoryImage", "MemoryRegion", "build_image", "scratch_elements", "tile_map", "window_table"]
 
@@ -185,15 +186,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         "TILE_K": grids["k"].start if gathered is None else max(1, int(windows_of(gathered).size.max())),
         "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
         "ORDER": ORDERS.index(scheme.order),
-        "MODES": pack_fields(
-            "MODES",
-            windows=int(gathered is not None),
-            listed=int(list_rows is not None),
-            planned=int(in_places),
-            entry_bits=0 if gathered is None else gathered.entry_bits,
-            joined=int(scheme.joins),
-            **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
-        ),
+        "MODES": _modes(scheme, gathered),
         "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
     }
     if design.memory.converts_a:
@@ -271,6 +264,19 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         poisoned=poison,
         stored=stored["C"],
         row_order=planned.row_order,
+    )
+
+
+def _modes(scheme: "Scheme", gathered: RowPlan | None) -> int:
+    """MODES of a scheme, and of how its tiles find the rows of B that they use."""
+    return pack_fields(
+        "MODES",
+        windows=int(gathered is not None),
+        listed=int(gathered is not None and gathered.rows is not None),
+        planned=int(gathered is not None and gathered.entries is not None),
+        entry_bits=0 if gathered is None else gathered.entry_bits,
+        joined=int(scheme.joins),
+        **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
     )
 
 
