@@ -128,8 +128,8 @@ class RowPlan:
         return 0 if self.entries is None else int(self.entries.max(initial=0)).bit_length()
 
     def named(self, a: Rows, begins: Index) -> Index:
-        """int64[nnz of A]: where there are ``entries``, what each nonzero of A has for a coordinate: an entry, and above it which load
-        of its tile the row comes with, from 1 on, or 0 where it is there already."""
+        """int64[nnz of A]: where there are ``entries``, what each nonzero of A has for a coordinate: an entry, and above it which
+        load of its tile the row comes with, from 1 on, or 0 where it is there already."""
         assert self.entries is not None
         fresh = np.repeat(self.fresh, np.diff(a.pointers[begins]))
         return self.entries[self.places] | np.maximum(self.places - fresh + 1, 0) << self.entry_bits
