@@ -133,7 +133,7 @@ def test_slow_and_rough_memory(design: Design, timing: BusTiming) -> None:
         check(design, listed(design, a, 50, 9, b_lines=90, load=load), a, b, dram=timing)
 
 
-@pytest.mark.parametrize(("b_lines", "T_i"), [(26, 3), (60, 1), (60, 6), (100, 4), (100, 8), (None, 8), (None, 200)])
+@pytest.mark.parametrize(("b_lines", "T_i"), [(26, 3), (60, 1), (60, 6), (100, 8), (None, 8), (None, 200)])
 def test_planned_places(design: Design, b_lines: int | None, T_i: int) -> None:
     """Rows take lines and entries of others, while the tile before is computed or after it; some tiles load nothing."""
     value = design.pe.value
