@@ -197,7 +197,8 @@ def predict_gathered(
         "c_data": workload.nnz_c / lanes * line_beats(pace.pitch_c) / pace.line_beats + scratch_lines,
         "c_meta": workload.I / words,
         "b_data": (found.beats + found.bumped_beats) / pace.line_beats,
-        "b_meta": max(1, gathered.list_words) * (found.rows / words + found.loads),
+        # Begins and ends are read by themselves; a planned place comes with its begin.
+        "b_meta": max(1, gathered.list_words) * found.rows / words + max(1, min(2, gathered.list_words)) * found.loads,
     }
     parts = {
         "load": 0.0,  # beside the rows of the tile, or waited for by them
