@@ -36,7 +36,7 @@ class SettledSegments(Block):
         ``entry_lane``.
     line_written, entry_written : In(1)
         A line of data, an entry goes to the SRAM.
-    ended : In(1), segments, lines : In(POSITION_WIDTH)
+    ended : In(1), segments : In(POSITION_WIDTH), lines : In(line_address_width + 1)
         A segment has ended, and with it so many have come, which take so many lines of data.
     whole_line, moves : In(1)
         With ``ended``: a note is taken, as where its entry is the last one of a line; it is bumped or may be, so that from here
@@ -69,7 +69,7 @@ class SettledSegments(Block):
                 "entry_written": In(1),
                 "ended": In(1),
                 "segments": In(POSITION_WIDTH),
-                "lines": In(POSITION_WIDTH),
+                "lines": In(line_address_width + 1),
                 "whole_line": In(1),
                 "moves": In(1),
                 "settled": Out(POSITION_WIDTH),

@@ -244,7 +244,7 @@ def test_the_model_reads_what_the_walk_counts(seed: int, T_i: int) -> None:
     assert counters["read_b_meta"] == meta, "begins, ends and places"
     predicted = predict(workload, SMALL, scheme).traffic
     assert predicted["b_data"] == SMALL.line_bytes * beats
-    assert predicted["b_meta"] == pytest.approx(SMALL.line_bytes * meta, rel=0.1)
+    assert predicted["b_meta"] == pytest.approx(SMALL.line_bytes * meta, rel=0.12)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
