@@ -178,6 +178,9 @@ class AccessorB(Unit):
         take = Signal()
         kept = Signal(ENTRY_WIDTH)
         rows = reader.tile.payload
+        first = Signal(COORDINATE_WIDTH)  # place of the tile's first row in the list
+        with m.If(take):
+            m.d.sync += first.eq(want.begin_k)
         fiber, coordinate = ("k", "j") if self.fibers == "k" else ("j", "k")
         m.d.comb += [
             self.idle.eq(reader.idle & loader.idle),
@@ -199,7 +202,7 @@ class AccessorB(Unit):
             self.wrong.eq(reader.wrong),
             self.coordinate.eq(reader.coordinate),
             *passed(loader, self, "misplaced"),
-            self.place.eq(loader.misplaced_segment + want.begin_k),
+            self.place.eq(loader.misplaced_segment + first),
             *passed(self, reader, "pointers positions elements"),
             loader.start.eq(take),
             loader.rows.eq(want[f"size_{fiber}"]),
