@@ -95,7 +95,7 @@ def test_on_the_hardware(run, kinds, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes", [{"T_i": 9}, {"strips": 5, "T_j": 30}], ids=["lists", "strips"])
+@pytest.mark.parametrize("changes", [{"T_i": 9}, {"T_i": 70, "strips": 5, "T_j": 30}], ids=["lists", "strips"])
 def test_where_the_host_writes_a_anew(run, changes, capsys):
     """Tiles of lists of rows: the host reads A as csr or coo, other formats are refused. Nothing converts A; B and C are."""
     assert main(["schedule", "a.mtx", "b.mtx", *TINY]) == 0
