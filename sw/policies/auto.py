@@ -34,6 +34,7 @@ from sw.plan.thresholds import (
     JUDGED_UNITS_A_CYCLE,
     KEPT_BITS,
     MOST_JUDGED_UNITS,
+    PLANNED_MARGIN,
     PSEUDO_TILES,
     REPLAY_CLOSE,
     SAMPLE_LEAST_SHARE,
@@ -44,7 +45,7 @@ from sw.plan.thresholds import (
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, shared_buffer
-from sw.scheme.terms import BUFFERING, GATHERS, LOAD_REUSE, STREAMING
+from sw.scheme.terms import BUFFERING, GATHERS, LOAD_PLANNED, LOAD_REUSE, STREAMING
 from sw.stats.occupancy import occupancy
 from sw.stats.workload import Workload
 
@@ -410,7 +411,7 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
     """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows. And what it said.
 
     Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin; so does the
-    prediction of a grid where no grid at all can be judged.
+    prediction of a grid where no grid at all can be judged. Planned places, whose cycles are low, need a margin of their own.
     """
     whole = bench.workload.I
     shares = [bench.share(s, p) for s, p in candidates]
@@ -432,6 +433,7 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
             found = bench.cycles(scheme, prediction, share)
             judged[_key(scheme)] = round(found)
         trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
-        cycles.append(found if trusts else found * (1 + SAMPLE_MARGIN))
+        margin = PLANNED_MARGIN if scheme.load == LOAD_PLANNED else 0.0
+        cycles.append(found * (1 + margin) * (1.0 if trusts else 1 + SAMPLE_MARGIN))
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
     return [candidates[n] for n in order], judged
