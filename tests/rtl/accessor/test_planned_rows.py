@@ -10,7 +10,7 @@ from rtl.accessor.fiber_reader import READ_CLIENTS
 from sw.plan.gather import RowPlan
 from sw.plan.replacement import place_rows
 from sw.stats.pattern import Pattern
-from verif.benches.partition import Load, Segment, rows_of_all_lengths
+from verif.benches.partition import Load, LoadWatch, Segment, rows_of_all_lengths
 from verif.benches.planned_rows import PlannedRows, PlannedTile
 from verif.benches.sparse import Operand
 
@@ -42,13 +42,6 @@ class PlannedBench(Bench):
         self.list = np.stack([starts[rows], places], axis=1).astype(np.uint32)
         self.memory.store(POSITIONS, np.concatenate([[77, 78], self.list.ravel()]).astype(np.uint32))
         self.memory.store(POINTERS, np.concatenate([[79, 80], starts[rows + 1]]).astype(np.uint32))
-        self.misplaced: list[int] = []
-        self.sim.add_testbench(self._look, background=True)
-
-    async def _look(self, ctx: Any) -> None:
-        async for _, _, misplaced, place in ctx.tick().sample(self.b.misplaced, self.b.place):
-            if misplaced:
-                self.misplaced.append(place)
 
     async def configure(self, ctx: Any) -> None:
         await super().configure(ctx)
@@ -131,14 +124,7 @@ class WatchedBench(WindowBench):
         super().__init__(operand, lanes, seed, lines=lines, fifo=fifo, hurry=hurry)
         sizes = {"lanes": lanes, "base": BASE, "lines": lines - BASE, "fifo": fifo, "metadata": metadata}
         self.planned = PlannedRows(operand, Random(seed), tiles=tiles, **sizes)
-        self.misplaced: list[int] = []
         self.uses: list[tuple[int, int, Segment]] = []
-        self.sim.add_testbench(self.look, background=True)
-
-    async def look(self, ctx: Any) -> None:
-        async for _, _, misplaced, place in ctx.tick().sample(self.b.misplaced, self.b.place):
-            if misplaced:
-                self.misplaced.append(place)
 
     async def configure(self, ctx: Any) -> None:
         await super().configure(ctx)
@@ -256,7 +242,7 @@ def test_a_row_outside_the_partition_is_told(lanes: int, fifo: int) -> None:
             else:
                 seen.add(f"{kind} is right, {'stays' if stays else 'goes by'}")
     bench.coming = None  # nothing that is read means anything
-    bench.watch.fail = lambda text: None  # type: ignore[method-assign]
+    bench.watch = LoadWatch(lanes, lines - 1, lambda text: None)
 
     async def body(ctx: Any) -> None:
         await bench.configure(ctx)
