@@ -113,6 +113,9 @@ TOOLS = {
     ),
     "compiler": Tool("a C compiler", "sudo apt-get install gcc", compiler),
     "pandas": Tool("pandas", "make setup", lambda: find_spec("pandas") is not None),
+    "communities": Tool(
+        "scikit-network", "pip install 'fiberloom[communities]'", lambda: find_spec("sknetwork") is not None
+    ),
     "pruned": Tool(
         "onnx and safetensors",
         "pip install 'fiberloom[pruned]'",

@@ -72,6 +72,7 @@ def analyze_design(
     from sw.analytic.design_spec import design_sections, require_export
     from sw.analytic.spec.write_spec import spec_text
     from sw.scheme.errors import SchemeError
+    from sw.scheme.terms import NATURAL
 
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands
 
@@ -81,7 +82,9 @@ def analyze_design(
     if len(operands) > 2:
         raise SpecError(f"{operands[2]}: must be left out: --design takes operands A and B")
     # Only this policy cuts in coordinate tiles whatever the operands are and knows the hardware.
-    choice = SchemeChoice(tiling=tiling or (None if scheme_file else TILING), file=scheme_file)
+    choice = SchemeChoice(
+        tiling=tiling or (None if scheme_file else TILING), file=scheme_file, row_order=None if scheme_file else NATURAL
+    )
     hardware = load_design(design, changes, None)
     with console.phase("load", "Reading operands"):
         given = load_operands(

@@ -10,6 +10,8 @@ from sw.operands import UserError
 from .memory_formats import ACCELERATORS_OWN, Conversions, MemoryFormats
 from .pipeline import (
     BEST,
+    HIGH,
+    NORMAL,
     SchemeChoice,
     choose_scheme,
     engine_seconds,
@@ -43,13 +45,15 @@ EXHAUSTIVE = ("optimal",)
 class Tiling:
     """A policy with its variants, as a user names it: ``hyte``, ``hyte+tuning``, ``auto+uneven``, ``auto+greedy``.
 
-    ``tuning``: the shapes change during the run. ``row_order``: in which A's rows are met. ``options``: the policy's own.
+    ``tuning``: the shapes change during the run. ``row_order``: in which A's rows are met. ``effort``: of ``EFFORTS``.
+    ``options``: the policy's own.
     """
 
     name: str
     policy: str
     tuning: bool = False
     row_order: str | None = None
+    effort: str = NORMAL
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -63,7 +67,7 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
     from sw.policies.registry import option_names, policy_names
     from sw.scheme.terms import ROW_ORDERS
 
-    orders = (*ROW_ORDERS[1:], BEST)
+    orders = (*ROW_ORDERS, BEST)
     found: dict[str, Tiling] = {}
     usual = [name for name in policy_names() if name not in EXHAUSTIVE]
     for word in [word for text in given or usual for word in text.split(",")]:
@@ -77,13 +81,16 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
             )
         for policy in policies:
             known = option_names(policy)
-            flags = [variant for variant in variants if variant not in (TUNING, *orders)]
+            flags = [variant for variant in variants if variant not in (TUNING, HIGH, *orders)]
             rows = [variant for variant in variants if variant in orders]
             if len(rows) > 1:
                 raise UserError(f"--tiling {word}: +{rows[1]}: must be the only one of {', '.join(orders)}")
             # Options that are flags: all others need a value.
+            more = [variant for variant, option in ((HIGH, "effort"), ("uneven", "uneven")) if option in known]
+            if HIGH in variants and HIGH not in more:
+                flags.insert(0, HIGH)
             if any(flag != "uneven" or flag not in known for flag in flags):
-                allowed = [TUNING, *orders, *(["uneven"] if "uneven" in known else [])]
+                allowed = [TUNING, *orders, *more]
                 raise UserError(f"--tiling {word}: +{flags[0]}: must be {' or '.join(f'+{v}' for v in allowed)}")
             options: dict[str, Any] = dict.fromkeys(flags, True)
             if budget is not None and "budget" in known:
@@ -91,7 +98,10 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
             full = "+".join([policy, *variants])
             row_order = rows[0] if rows else None
             tuning = TUNING in variants
-            found[full] = Tiling(name=full, policy=policy, tuning=tuning, row_order=row_order, options=options)
+            effort = HIGH if HIGH in variants else NORMAL
+            found[full] = Tiling(
+                name=full, policy=policy, tuning=tuning, row_order=row_order, effort=effort, options=options
+            )
     return list(found.values())
 
 
@@ -192,6 +202,7 @@ def evaluate(
         tuning=True if tiling.tuning else None,
         seed=seed,
         row_order=tiling.row_order,
+        effort=tiling.effort,
     )
     formats.require_built(engine, design)
     # Values that the design cannot hold are reported before any tile is chosen.

@@ -178,7 +178,10 @@ class MemoryFormats:
             beats = [side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated)]
             more_bytes = (beats[0] - beats[1]) * design.bus_bytes
             entering = {"extent": (a.rows, b.columns, a.columns), "more_bytes": more_bytes}
-        return Passes(a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a, **entering)
+        fixes_rows = self.fixes_a or self.kinds.get("C", REWRITTEN[0]) != REWRITTEN[0]
+        return Passes(
+            a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a, fixes_rows=fixes_rows, **entering
+        )
 
     def require_scheme(self, scheme: "Scheme") -> None:
         """Refuses tiles for which the host writes A anew, where it cannot."""

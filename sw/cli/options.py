@@ -174,7 +174,17 @@ RowOrder = Annotated[
     typer.Option(
         "--row-order",
         metavar="ORDER",
-        help="Order in which A's rows are met: natural, rcm, greedy, best (of these, by prediction), or a file of row numbers.",
+        help="Order in which A's rows are met: natural, rcm, greedy, communities, best (of these, by prediction), or a file of "
+        "row numbers (default: best where auto decides all, else as the scheme says).",
+        show_default=False,
+    ),
+]
+Effort = Annotated[
+    str,
+    typer.Option(
+        "--effort",
+        metavar="normal|high",
+        help="What auto may try; high: all orders of A's rows, and more by the model.",
     ),
 ]
 Load = Annotated[

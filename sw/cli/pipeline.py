@@ -53,6 +53,8 @@ __all__ = [
 
 # Of the orders of A's rows the one of the fewest predicted cycles.
 BEST = "best"
+# How much a policy may try; ``HIGH``: every order of A's rows, and more of the model tier.
+EFFORTS = NORMAL, HIGH = "normal", "high"
 T = TypeVar("T")
 # Extra keys of `schedule --json` beside the scheme itself.
 PREDICTIONS = ("cycles", "dram_bytes")
@@ -128,7 +130,8 @@ class SchemeChoice:
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
     is None when the scheme's own field counts. ``options`` are the policy's own. ``row_order``: of :mod:`sw.plan.row_order`, or
-    ``BEST`` for that of the fewest predicted cycles; None as the scheme says. ``partial_rows``: what becomes of them; None as the
+    ``BEST`` for that of the fewest predicted cycles; None as the scheme says, and ``BEST`` where ``auto`` decides all.
+    ``effort``: one of ``EFFORTS``, which ``auto`` takes to decide. ``partial_rows``: what becomes of them; None as the
     scheme says, or what goes with sides and tuning that were given by hand. ``load``: one of ``GATHERS``, for which
     ``auto`` looks for the best tiles; None as the scheme says.
     """
@@ -143,8 +146,13 @@ class SchemeChoice:
     row_order: str | None = None
     partial_rows: str | None = None
     load: str | None = None
+    effort: str = NORMAL
 
     def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise UserError(f"--effort {self.effort}: must be one of {', '.join(EFFORTS)}")
+        if self.effort != NORMAL and (self.file is not None or self.alone):
+            raise UserError(f"--effort {self.effort}: must be left out where no policy decides")
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
             if size is not None and size < 1:
                 raise UserError(f"--{name} {size}: must be at least 1")
@@ -156,6 +164,11 @@ class SchemeChoice:
     @property
     def forced(self) -> bool:
         return self.order is not None or any(size is not None for size in self.sizes)
+
+    @property
+    def alone(self) -> bool:
+        """What is given by hand decides."""
+        return self.forced and self.tiling is None and self.load is None
 
 
 def choose_scheme(
@@ -174,7 +187,7 @@ def choose_scheme(
             find_policy(choice.tiling)
         if choice.file is not None:
             scheme = _force(_read_scheme(choice.file), choice, shape, design)
-        elif choice.forced and choice.tiling is None and choice.load is None:
+        elif choice.alone:
             scheme = manual(design, shape, choice.sizes, choice.order)
         else:
             scheme = _of_policy(choice, a, b, design, passes)
@@ -201,10 +214,14 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "
 
     ``seconds`` are those of both; compiling does not count.
     """
+    from sw.cost.passes import NO_PASSES
     from sw.formats.canonical import canonical
     from sw.model.judge import judge
-    from sw.plan.row_order import best_orders, row_order
+    from sw.plan.best_orders import best_orders
+    from sw.plan.row_order import row_order
+    from sw.plan.thresholds import HIGH_EFFORT
     from sw.policies.registry import option_names, schedule
+    from sw.scheme.errors import SchemeError
     from sw.scheme.terms import NATURAL
     from sw.stats.pattern import Pattern
 
@@ -217,10 +234,19 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "
         options |= {"lists": False}
     if choice.load is not None and design.pe.dataflow == "gustavson" and "load" in option_names(policy):
         options |= {"load": choice.load}
+    if choice.effort == HIGH:
+        if "effort" not in option_names(policy):
+            raise SchemeError("effort", HIGH, f"{NORMAL} with {policy}")
+        options |= {"effort": HIGH_EFFORT}
     began, before = time.perf_counter(), compile_seconds()
-    name = choice.row_order or NATURAL
+    decides_all = policy == "auto" and design.pe.dataflow == "gustavson" and not choice.forced and not choice.tuning
+    free = decides_all and not (passes or NO_PASSES).fixes_rows
+    name = choice.row_order or (BEST if free else NATURAL)
     patterns = Pattern.of(a), Pattern.of(b)
-    orders = best_orders(*patterns, design) if name == BEST else {name: row_order(name, *patterns, design)}
+    if name == BEST:
+        orders = best_orders(*patterns, design, every=choice.effort == HIGH)
+    else:
+        orders = {name: row_order(name, *patterns, design)}
     found = []
     for name, order in orders.items():
         met = a if order is None else canonical(a)[order]
@@ -285,6 +311,8 @@ def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
         return f"--tiling {error.value}: must be {error.allowed}"
     if choice.tuning and error.field == "tuning":
         return f"--tuning: must be {error.allowed}"
+    if error.field == "effort":
+        return f"--effort {error.value}: must be {error.allowed}"
     if error.field == "load" and choice.load is not None:
         return f"--load {error.value}: must be {error.allowed}"
     if choice.file is not None:

@@ -49,6 +49,7 @@ def run(
     t_k: options.TileK = None,
     order: options.Order = None,
     row_order: options.RowOrder = None,
+    effort: options.Effort = "normal",
     partial_rows: options.PartialRows = None,
     load: options.Load = None,
     tuning: options.Tuning = None,
@@ -95,7 +96,8 @@ def run(
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     rules: dict[str, Any] = {"tuning": tuning, "row_order": row_order, "partial_rows": partial_rows, "load": load}
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed, **rules)
+    rules |= {"effort": effort, "seed": seed}
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), **rules)
     console.compiled = compile_seconds
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)

@@ -27,6 +27,7 @@ def schedule(
     t_k: options.TileK = None,
     order: options.Order = None,
     row_order: options.RowOrder = None,
+    effort: options.Effort = "normal",
     partial_rows: options.PartialRows = None,
     load: options.Load = None,
     tuning: options.Tuning = None,
@@ -70,6 +71,7 @@ def schedule(
         tuning=tuning,
         seed=seed,
         row_order=row_order,
+        effort=effort,
         partial_rows=partial_rows,
         load=load,
     )

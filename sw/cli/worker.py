@@ -81,6 +81,7 @@ def _command(point: "Point") -> str:
     from sw.names import shell_line
 
     from .evaluate import parse_tilings
+    from .pipeline import NORMAL
 
     content = asdict(point)
     words = ["fiberloom", "run", point.a, *([point.b] if point.b else []), "--config", point.config]
@@ -90,5 +91,6 @@ def _command(point: "Point") -> str:
     words += ["--tuning"] if "+tuning" in point.tiling else []
     (tiling,) = parse_tilings([point.tiling], budget=point.budget)
     words += ["--row-order", tiling.row_order] if tiling.row_order is not None else []
+    words += ["--effort", tiling.effort] if tiling.effort != NORMAL else []
     words += [f"--{flag.replace('_', '-')}" for flag in ("transpose_a", "transpose_b", "as_stored") if content[flag]]
     return shell_line(words)

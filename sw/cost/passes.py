@@ -28,6 +28,7 @@ class Passes:
     a: over A. Schemes for which the host writes A anew need none, nor those that convert it on its way in.
     rest: over B and C, whatever the scheme.
     fixes_a: A is kept in a format that the host does not read, so that no such scheme can run.
+    fixes_rows: the rows of A are met as they are: A is fixed, or C leaves in a format in which an order does not find its rows.
     extent: I, J, K of the product, where the accelerator can convert A on its way in. more_bytes: of A then, each time it is
         read, than where it lies as the accelerator has it; below 0 where its format is smaller.
     """
@@ -35,6 +36,7 @@ class Passes:
     a: Pass = Pass()
     rest: Pass = Pass()
     fixes_a: bool = False
+    fixes_rows: bool = False
     extent: tuple[int, int, int] | None = None
     more_bytes: int = 0
 

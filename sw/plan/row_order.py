@@ -2,7 +2,7 @@
 
 Rows of C are independent of one another, so any order gives the same result. ``rcm`` is reverse Cuthill-McKee on the graph of
 rows and columns, ``greedy`` takes as the next row the one that misses the fewest of its rows of B on chip (affinity reordering
-of Gamma, ASPLOS 2021, with the buffer itself as the window).
+of Gamma, ASPLOS 2021, with the buffer itself as the window), ``communities`` those of a community (:mod:`.communities`).
 """
 
 from dataclasses import replace
@@ -17,14 +17,15 @@ from sw.formats.csr import Csr
 from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
 from sw.scheme.errors import SchemeError
-from sw.scheme.terms import NATURAL, ROW_ORDERS, Hardware
+from sw.scheme.terms import COMMUNITIES, NATURAL, ROW_ORDERS, Hardware
 from sw.stats.pattern import Pattern
 
+from .communities import by_communities
 from .gather import Index
 from .linked import link, unlink
-from .thresholds import ORDER_GAIN, ORDER_MOST_USERS, ORDER_SHARE_OF_B
+from .thresholds import ORDER_MOST_USERS, ORDER_SHARE_OF_B
 
-__all__ = ["best_orders", "in_order", "inverse", "row_order"]
+__all__ = ["in_order", "inverse", "row_order"]
 
 Matrix = TypeVar("Matrix", Csr, Pattern)
 
@@ -43,27 +44,14 @@ def row_order(name: str, a: Csr | Pattern, b: Csr | Pattern, design: Hardware) -
         return None
     if name == "rcm":
         return _rcm(a)
+    if name == COMMUNITIES:
+        return by_communities(a)
     if name == "greedy":
         pattern = Pattern(a.rows, a.columns, a.pointers, a.coordinates.astype(np.int64))
         users = pattern.by_column(np.arange(a.rows, dtype=np.int64))
         order: Index = _greedy(pattern.pointers, pattern.coordinates, *users, np.diff(b.pointers), _capacity(design))
         return order
     return _of_file(name, a.rows)
-
-
-def best_orders(a: Csr | Pattern, b: Csr | Pattern, design: Hardware) -> dict[str, Index | None]:
-    """The orders worth a prediction: the natural one, and the other that loads the fewest nonzeros of B, if it loads fewer."""
-    found: dict[str, Index | None] = {NATURAL: None}
-    made = {name: row_order(name, a, b, design) for name in ROW_ORDERS}
-    lengths, capacity = np.diff(b.pointers), _capacity(design)
-    loads = {}
-    for name, order in made.items():
-        sequence = np.arange(a.rows, dtype=np.int64) if order is None else order
-        loads[name] = _loaded(a.pointers, a.coordinates.astype(np.int64), lengths, capacity, sequence)
-    name = min(loads, key=lambda one: loads[one])
-    if loads[name] < ORDER_GAIN * loads[NATURAL]:
-        found[name] = made[name]
-    return found
 
 
 def _capacity(design: Hardware) -> int:
@@ -173,33 +161,6 @@ def _greedy(
             used += b_lengths[k]
             least = min(least, _change(waiting, users_begin, users, k, -1))
     return order
-
-
-@njit(cache=True)
-def _loaded(
-    a_pointers: NDArray[Any], a_coordinates: NDArray[Any], b_lengths: NDArray[Any], capacity: int, order: NDArray[Any]
-) -> int:
-    """Nonzeros of B that come on chip where A's rows have their turn in this order and the rows of B leave as they came."""
-    on_chip = np.zeros(len(b_lengths), np.bool_)
-    came = np.empty(len(b_lengths) + 1, np.int64)
-    oldest = newest = used = loaded = 0
-    for row in order:
-        for position in range(a_pointers[row], a_pointers[row + 1]):
-            k = a_coordinates[position]
-            if on_chip[k] or b_lengths[k] == 0:
-                continue
-            loaded += b_lengths[k]
-            if b_lengths[k] > capacity:
-                continue
-            while used + b_lengths[k] > capacity:
-                on_chip[came[oldest]] = False
-                used -= b_lengths[came[oldest]]
-                oldest = (oldest + 1) % len(came)
-            on_chip[k] = True
-            came[newest] = k
-            newest = (newest + 1) % len(came)
-            used += b_lengths[k]
-    return int(loaded)
 
 
 @njit(cache=True)

@@ -45,6 +45,7 @@ __all__ = [
     "HEIGHT_RUNS",
     "HEIGHT_STEP",
     "HEIGHT_TILES_OF_A_RUN",
+    "HIGH_EFFORT",
     "JOBS_A_GROUP",
     "JUDGED_UNITS",
     "JUDGED_UNITS_A_CYCLE",
@@ -65,6 +66,7 @@ __all__ = [
     "MOST_PLANS",
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
+    "ORDER_CLEAR",
     "ORDER_GAIN",
     "ORDER_MOST_USERS",
     "ORDER_SHARE_OF_B",
@@ -126,8 +128,12 @@ EVEN_SHARES = {"even_columns": (0.5, 0.05), "even_squares": (0.4, 0.05), "even_r
 # Rows of B on chip ----------------------------------------------------------------------------------------------------
 # What an order of A's rows takes to be B's share of the buffer: what lists leave to its nonzeros. Chosen.
 ORDER_SHARE_OF_B = 0.85
-# An order is worth a prediction where it loads less than this share of what the natural one does. Chosen.
+# An order is worth a prediction where an optimal buffer reads less than this share of what it reads in the natural one. Chosen.
 ORDER_GAIN = 0.99
+# `--effort high`: so many times what judging costs at normal effort. Chosen.
+HIGH_EFFORT = 8
+# Below this share the natural order is not worth one. Chosen.
+ORDER_CLEAR = 0.75
 # Rows of B that more rows of A use do not tell these from one another, and would touch all of them when they come or go. Chosen.
 ORDER_MOST_USERS = 1024
 # Entries of metadata beyond those that rows of mean length need to fill the partition. Chosen.

@@ -48,7 +48,8 @@ ONLY_B = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
 EXPLICIT_ORDER = "jki"
 # In which A's rows are met, beside a file of the user's (:mod:`sw.plan.row_order`).
 NATURAL = "natural"
-ROW_ORDERS = (NATURAL, "rcm", "greedy")
+COMMUNITIES = "communities"
+ROW_ORDERS = (NATURAL, "rcm", "greedy", COMMUNITIES)
 # Tiles along k where parts of rows are joined: those that leave parts, and the last.
 MOST_STEPS = MOST_PARTS + 1
 # Of a row of C.

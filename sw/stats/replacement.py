@@ -1,13 +1,15 @@
 """How little of B an optimal buffer reads while the rows of A have their turns in a given order: Belady's replacement.
 
 What is needed again last leaves first, and what would leave before its next use never stays (MIN: Belady, IBM Systems Journal
-5(2), 1966). The uses are known beforehand, since the rows of A are. Interpreted: about a microsecond for each nonzero of A,
-less than compiling it takes.
+5(2), 1966). The uses are known beforehand, since the rows of A are. Single nonzeros are counted interpreted, about a microsecond
+for each of A, which takes less than compiling it; whole rows are counted for each order of A's rows, compiled.
 """
 
 import heapq
 
 import numpy as np
+
+from sw.jit import njit
 
 from .pattern import Index, Pattern
 
@@ -23,7 +25,7 @@ def least_nonzeros(a: Pattern, lengths: Index, capacity: int) -> int:
     ----------
     a: I x K, its rows in their turn. lengths: int64[K], nonzeros of each row of B.
     """
-    following, sizes = _next_uses(a), lengths.tolist()
+    following, sizes = _next_uses(a).tolist(), lengths.tolist()
     never = len(following)
     kept = [0] * never  # nonzeros on chip, by the next use of their row
     leaving: list[int] = []  # the next uses of what is on chip, negative: the last one first; some have passed
@@ -58,47 +60,57 @@ def least_whole_rows(a: Pattern, sizes: Index, costs: Index, capacity: int, jobs
     A row that the capacity does not take costs at each use. With rows of unequal sizes no replacement is known to be the best;
     this one takes the row that is needed again last, which is the best for rows of one size.
     """
-    following, uses, pointers = _next_uses(a), a.coordinates.tolist(), a.pointers.tolist()
-    size_of, cost_of = sizes.tolist(), costs.tolist()
-    never = len(uses)
-    users = [0] * len(size_of)  # rows of A under way that use each row of B
-    next_use = [never] * len(size_of)
-    kept: dict[int, int] = {}  # rows on chip that nobody uses, by their next use
-    leaving: list[int] = []
+    return int(_whole_rows(a.pointers, a.coordinates, _next_uses(a), sizes, costs, capacity, jobs))
+
+
+@njit(cache=True)
+def _whole_rows(
+    pointers: Index, uses: Index, following: Index, sizes: Index, costs: Index, capacity: int, jobs: int
+) -> int:
+    rows, never = len(pointers) - 1, len(uses)
+    users = np.zeros(len(sizes), np.int64)  # rows of A under way that use each row of B
+    next_use = np.full(len(sizes), never)
+    free_until = np.full(len(sizes), -1)  # the next use of rows on chip that nobody uses now; -1 of others
+    leaving = [np.int64(1)]  # the next uses of those, negative: the last one first; some have passed
+    leaving.pop()
     paid = used = 0
-    for row in range(a.rows + jobs):
+    for row in range(rows + jobs):
         ended = row - jobs
         if ended >= 0:
-            for k in uses[pointers[ended] : pointers[ended + 1]]:
+            for use in range(pointers[ended], pointers[ended + 1]):
+                k = uses[use]
                 users[k] -= 1
-                if users[k] == 0 and size_of[k] <= capacity:
+                if users[k] == 0 and sizes[k] <= capacity:
                     if next_use[k] < never:
-                        kept[next_use[k]] = k
+                        free_until[k] = next_use[k]
                         heapq.heappush(leaving, -next_use[k])
                     else:
-                        used -= size_of[k]
-        if row >= a.rows:
+                        used -= sizes[k]
+        if row >= rows:
             continue
         for use in range(pointers[row], pointers[row + 1]):
             k = uses[use]
             next_use[k] = following[use]
             users[k] += 1
-            if users[k] == 1 and kept.pop(use, None) is None:
-                paid += cost_of[k]
-                used += size_of[k] if size_of[k] <= capacity else 0
+            if users[k] == 1:
+                if free_until[k] < 0:
+                    paid += costs[k]
+                    used += sizes[k] if sizes[k] <= capacity else 0
+                free_until[k] = -1
         # Rows in use stay, whatever they take; the others leave.
-        while used > capacity and leaving:
-            gone = kept.pop(-heapq.heappop(leaving), None)
-            if gone is not None:
-                used -= size_of[gone]
+        while used > capacity and len(leaving) > 0:
+            last = -heapq.heappop(leaving)
+            k = uses[last]
+            if free_until[k] == last:
+                free_until[k] = -1
+                used -= sizes[k]
     return paid
 
 
-def _next_uses(a: Pattern) -> list[int]:
+def _next_uses(a: Pattern) -> Index:
     """For each nonzero of A the next one of the same column; the number of all for none."""
     order = np.argsort(a.coordinates, kind="stable")
     following = np.full(a.nnz, a.nnz, np.int64)
     same = a.coordinates[order[1:]] == a.coordinates[order[:-1]]
     following[order[:-1][same]] = order[1:][same]
-    found: list[int] = following.tolist()
-    return found
+    return following

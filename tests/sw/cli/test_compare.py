@@ -245,11 +245,12 @@ def test_regret_counts_what_hardware_can_run():
         (("m.npz", "--tiling", "hyte,"), "--tiling : must be one of uniform, prescient, "),
         (
             ("m.npz", "--tiling", "hyte+uneven"),
-            "--tiling hyte+uneven: +uneven: must be +tuning or +rcm or +greedy or +best",
+            "--tiling hyte+uneven: +uneven: must be +tuning or +natural or +rcm or +greedy or +communities or +best",
         ),
         (
             ("m.npz", "--tiling", "auto+fast"),
-            "--tiling auto+fast: +fast: must be +tuning or +rcm or +greedy or +best or +uneven",
+            "--tiling auto+fast: +fast: must be +tuning or +natural or +rcm or +greedy or +communities or +best or +high "
+            "or +uneven",
         ),
         (("m.npz", "--config", "extensor", "--engine", "rtl"), "--engine rtl: the design extensor is for "),
         (("m.npz", "--config", "none"), "--config none: no such design: must be one of "),

@@ -69,6 +69,33 @@ def test_the_best_order_is_the_quicker_one(run):
     assert cycles["best"] < 1.05 * cycles["greedy"]
 
 
+def test_auto_takes_the_best_order_by_itself(run):
+    """Not with another policy, sides given by hand, and where C leaves in a format whose rows lie in their order."""
+    words = ("run", "--engine", "model", "--set", "pe.merge_radix=8")
+    best = run(*words, "--row-order", "best")
+    found = run(*words)
+    assert found["scheme"]["row_order"] == best["scheme"]["row_order"] != "natural"
+    assert found["cycles"] == best["cycles"]
+    others = (["--tiling", "hyte"], ["--T_i", "20"], ["--mcf-c", "coo"], ["--row-order", "natural"])
+    for other in others:
+        assert run(*words, *other)["scheme"]["row_order"] == "natural", other
+
+
+def test_high_effort_tries_every_order(run, refused):
+    words = ("run", "--engine", "model", "--set", "pe.merge_radix=8")
+    high = run(*words, "--effort", "high")
+    orders = ("natural", "rcm", "greedy")
+    least = min(run(*words, "--row-order", order)["cycles"] for order in orders)
+    assert high["cycles"] <= 1.02 * least, "the model tier says which is the best, on some of the rows"
+    assert run("schedule", "--effort", "high")["policy"] == "auto"
+    line = refused("run", "--engine", "model", "--effort", "higher")
+    assert line == "fiberloom: --effort higher: must be one of normal, high"
+    line = refused("run", "--engine", "model", "--effort", "high", "--tiling", "hyte")
+    assert line == "fiberloom: --effort high: must be normal with hyte"
+    line = refused("run", "--engine", "model", "--effort", "high", "--T_i", "20")
+    assert line == "fiberloom: --effort high: must be left out where no policy decides"
+
+
 def test_a_scheme_file_says_the_order(run):
     scheme = run("schedule", "--row-order", "greedy", "--out", "kept")
     assert scheme["row_order"] == "greedy" and scheme["predicted"]["cycles"] > 0
@@ -97,7 +124,7 @@ def test_a_file_of_row_numbers(run, refused):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--row-order", "rmc"], "--row-order rmc: must be one of natural, rcm, greedy or a file"),
+        (["--row-order", "rmc"], "--row-order rmc: must be one of natural, rcm, greedy, communities or a file"),
         (["--row-order", "greedy", "--mcf-a", "rlc"], "--mcf-a rlc: its rows are in the order greedy, for "
          "which the host writes A anew: must be csr or coo"),
         (["--row-order", "greedy", "--mcf-c", "coo"], "--mcf-c coo: the rows of C are in the order greedy: must be csr"),
@@ -110,9 +137,9 @@ def test_refused(refused, words, line):
 
 
 def test_compare_and_sweep_take_an_order_as_a_variant(capsys):
-    assert main(["compare", "a.mtx", "b.mtx", *TINY, "--tiling", "hyte,hyte+greedy,hyte+best", "--json"]) == 0
+    assert main(["compare", "a.mtx", "b.mtx", *TINY, "--tiling", "hyte,hyte+greedy,hyte+best,auto+high", "--json"]) == 0
     cycles = {record["tiling"]: record["cycles"] for record in json.loads(capsys.readouterr().out)}
-    assert cycles["hyte+best"] <= cycles["hyte"] and len(cycles) == 3
+    assert cycles["hyte+best"] <= cycles["hyte"] and len(cycles) == 4
     words = ["sweep", "a.mtx,b.mtx", *TINY, "--tiling", "hyte+greedy", "--json", "--jobs", "1"]
     assert main(words) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -122,4 +149,7 @@ def test_compare_and_sweep_take_an_order_as_a_variant(capsys):
 def test_one_order_alone(capsys):
     assert main(["compare", "a.mtx", "b.mtx", *TINY, "--tiling", "auto+rcm+greedy"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == "fiberloom: --tiling auto+rcm+greedy: +greedy: must be the only one of rcm, greedy, best"
+    assert (
+        line
+        == "fiberloom: --tiling auto+rcm+greedy: +greedy: must be the only one of natural, rcm, greedy, communities, best"
+    )

@@ -41,7 +41,8 @@ def test_bytes_by_hand(changes, record):
     found = least_reads(whole(a, operand(sp.csr_array(rows), design), design), design)
     # Whole rows: the lines of two records with records 0 to 2, and with 3 to 10, on a bus of 16 bytes; and two pointers each.
     beats = sum(-(-end * record // 128) - begin * record // 128 for begin, end in ((0, 4), (2, 12)))
-    assert found == {"bytes": -(-11 * record // 8), "whole_rows": 16 * beats + 16}
+    whole_rows = 16 * beats + 16
+    assert found == {"bytes": -(-11 * record // 8), "whole_rows": whole_rows, "partition": whole_rows}
 
 
 @pytest.mark.parametrize("changes", [[], PACKED], ids=["plain", "packed"])
@@ -54,6 +55,23 @@ def test_no_run_reads_less(changes, load, row_order):
     run = planned(a, a, design, (12, 150, 150), load=load, row_order=row_order)
     moved, found = run_model(design, run).dram_bytes["B"], least_reads(run, design)
     assert 0 < found["bytes"] <= moved["read"]
+
+
+def test_the_partition_that_a_scheme_gives_b():
+    """The whole buffer takes B, a few lines only some of it, none nothing; planned places add a word to each row that is read."""
+    design = load_design("tiny", ["pe.value=fp32"])
+    matrix = sp.random_array((150, 150), density=0.03, rng=np.random.default_rng(8), format="csr")
+    a = operand(matrix, design)
+    shares = [
+        forced(design.line_bytes, "ijk", (12, 150, 150), b_lines=lines) for lines in (design.sram_lines - 16, 150)
+    ]
+    large, small = (least_reads(plan(replace(share, load="list"), a, a, design), design) for share in shares)
+    assert large["whole_rows"] == small["whole_rows"] and large["bytes"] == small["bytes"]
+    assert large["whole_rows"] <= large["partition"] < small["partition"]
+    run = planned(a, a, design, (12, 150, 150), load="planned")
+    words = least_reads(run, design)["partition"] - large["partition"]
+    used = len(np.unique(a.coordinates[np.isin(a.coordinates, np.flatnonzero(np.diff(a.pointers)))]))
+    assert words >= 4 * used and words % 4 == 0
 
 
 def test_rows_of_one_turn_only():
