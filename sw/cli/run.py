@@ -274,7 +274,7 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
             console.print(f"scratch     {aside['write']:,} bytes written, {aside['read']:,} read{kept}")
         if (bound := record["least_reads_b"]) is not None:
             read = record["dram_bytes"]["B"]["read"] + record["dram_bytes"]["B"]["metadata_read"]
-            least = f"{bound['bytes']:,}, row by row {bound['whole_rows']:,}"
+            least = f"{bound['bytes']:,}, row by row {bound['whole_rows']:,}, in B's partition {bound['partition']:,}"
             console.print(f"B           {read:,} bytes read; an optimal buffer reads {least}")
     if (energy := record["energy_pJ"]) is not None:
         shares = ", ".join(
