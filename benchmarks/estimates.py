@@ -1,6 +1,6 @@
 """How far HYTE's sampled estimates are from the truth: effectual MACs and nonzeros of tiled C. Paper: HYTE, 5.1 and 8.4.
 
-    python benchmarks/estimates.py [--seeds 10] [OPERAND]...
+    python -m benchmarks.estimates [--seeds 10] [OPERAND]...
 
 C = A x A, or A x A^T where A is not square. Samples as the paper's: a share sp = 1 / sqrt(N) of the rows of A and of the columns
 of B, and the sk = sqrt(N) smallest hash values (for operands below 10^6 nonzeros at least 200). Figures are mean absolute
@@ -12,8 +12,8 @@ import math
 import sys
 
 import numpy as np
-from operand_sets import MIXED
 
+from benchmarks.operand_sets import MIXED
 from sw.operands import load
 from sw.stats.effmac import estimate_effmac, exact_effmac
 from sw.stats.nnzc import exact_nnzc, sketch_counts

@@ -1,6 +1,6 @@
 """The model against the RTL where rows have more nonzeros than a job takes leaves: one cause at a time.
 
-    python benchmarks/long_rows.py [--design tiny] [--pes 1 2 4] [--latency 100 400]
+    python -m benchmarks.long_rows [--design tiny] [--pes 1 2 4] [--latency 100 400]
 
 A has 200 rows, whose nonzeros are given in turn, and 60 columns; every row of B has as many nonzeros as the table says. One tile.
 """

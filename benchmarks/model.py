@@ -1,6 +1,6 @@
 """How far the model tier is from the hardware: every order and several designs on real matrices, whole tiles and cut ones.
 
-    python benchmarks/model.py [--designs tiny edge server] [--json FILE] OPERAND...
+    python -m benchmarks.model [--designs tiny edge server] [--json FILE] OPERAND...
 
 For each design and operand the scheme of ``hyte`` is run, and for each of the six inter-tile orders a scheme with every
 dimension cut in two (and A and C streamed), so that begin positions, partial rows and the assembly pass are at work.

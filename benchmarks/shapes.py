@@ -1,6 +1,6 @@
 """The model tier against the hardware on small matrices of extreme shape that no constant of the model was chosen on.
 
-    python benchmarks/shapes.py [--design edge] [--set SECTION.FIELD=VALUE] [SHAPE...]
+    python -m benchmarks.shapes [--design edge] [--set SECTION.FIELD=VALUE] [SHAPE...]
 
 C = A x A under ``auto``, ``fp32``. Prints a row for each shape; exits with 1 where the traffic of the two differs.
 """

@@ -1,6 +1,6 @@
 """Every tiling policy on every operand in the model tier: cycles, traffic, scheduling seconds, regret.
 
-    python benchmarks/tilings.py [--config edge] [--policy hyte]... [--json FILE] [OPERAND]...
+    python -m benchmarks.tilings [--config edge] [--policy hyte]... [--json FILE] [OPERAND]...
 
 C = A x A, or A x A^T where A is not square. Each policy schedules a small operand first, so that no code is compiled or
 loaded in the seconds that are noted. Records stay in the JSON file, line by line, and a pair of operand and policy
