@@ -2,7 +2,7 @@
 
     python -m benchmarks.matrices [--config edge] [--engine rtl] [--out FOLDER] [--docs PAGE] OPERAND...
 
-Every run is a command line of its own, so that each row can be repeated by hand. Records stay in the output folder, and a
+C = A x A, for rectangular A C = A x A^T. Every run is a command line of its own, so that each row can be repeated by hand. Records stay in the output folder, and a
 row whose record is there already is not run again.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.operand_sets import INSTALLED, geometric_mean, name_of
 from benchmarks.table_markers import ROOT, PrintedTable, benchmark_parser
+from sw.operands import load
 
 COLUMNS = (
     "operand",
@@ -47,7 +48,9 @@ def record(
     known = folder / "result.json"
     if not known.exists():
         command = [sys.executable, "-m", "sw", "run", operand, "--config", config, "--engine", engine]
+        shape = load(operand).shape
         command += ["--out", str(folder), "--quiet", "--no-result", *more]
+        command += ["--transpose-b"] if shape[0] != shape[1] else []
         command += [word for setting in settings for word in ("--set", setting)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -71,6 +71,9 @@ def benchmark_parser(file: str, description: str | None) -> argparse.ArgumentPar
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--docs", type=Path, metavar="PAGE", help="where the table is put between its markers")
+    parser.add_argument(
+        "--part", metavar="WORD", help="tells the table from others of the same command with other operands"
+    )
     return parser
 
 
