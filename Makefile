@@ -72,22 +72,22 @@ synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)
 
 bench: setup ## cycles against the roofline on real matrices, and the model tier beside them; CONFIG, OPERANDS="..."
-	@$(BIN)/python benchmarks/matrices.py --config $(CONFIG) $(OPERANDS)
-	@$(BIN)/python benchmarks/model.py
+	@$(BIN)/python -m benchmarks.matrices --config $(CONFIG) $(OPERANDS)
+	@$(BIN)/python -m benchmarks.model
 
 bench-sim: setup bench-note ## speed, build time and memory of the compiled simulation, beside a cocotb-driven run
-	@$(BIN)/python benchmarks/simulation.py
+	@$(BIN)/python -m benchmarks.simulation
 
 bench-tiling: setup ## every tiling policy in the model tier, ExTensor's variants, HYTE's comparison, OPERANDS="..."
-	@$(BIN)/python benchmarks/tilings.py $(OPERANDS)
+	@$(BIN)/python -m benchmarks.tilings $(OPERANDS)
 	@$(BIN)/python -m benchmarks.tailors $(OPERANDS)
 	@$(BIN)/python -m benchmarks.hyte $(OPERANDS)
 
 bench-kernels: setup ## F^T x F, F x D and F^T x S under every tiling, in the model tier
-	@$(BIN)/python benchmarks/kernels.py
+	@$(BIN)/python -m benchmarks.kernels
 
 bench-tensors: setup ## TTM and MTTKRP: exact traffic of D2T2's tiles against squares, OPERANDS="TENSOR..."
-	@$(BIN)/python benchmarks/tensors.py $(OPERANDS)
+	@$(BIN)/python -m benchmarks.tensors $(OPERANDS)
 
 bench-formats: setup ## the converter between all of its formats, and the bits of each format by density; OPERANDS="..."
 	@$(BIN)/python -m benchmarks.conversions --config $(CONFIG) $(OPERANDS)
@@ -105,7 +105,7 @@ bench-engines: setup ## both intra-tile engines with as many MACs: cycles, bytes
 	@$(BIN)/python -m benchmarks.engines densities --plot docs/engines.svg
 
 bench-scaling: setup ## seconds of policies and model from 10^5 to 10^8 nonzeros
-	@$(BIN)/python benchmarks/scaling.py
+	@$(BIN)/python -m benchmarks.scaling
 
 bench-analysis: setup ## microseconds of an evaluation by the analysis: many mappings at once, and single ones
 	@$(BIN)/python -m benchmarks.analysis
@@ -120,7 +120,7 @@ papers-sparseloop: setup ## figures of Sparseloop beside the analysis of shipped
 	@$(BIN)/python -m benchmarks.papers_sparseloop $(PART) --plots build/papers-sparseloop
 
 bench-timing: setup ## clock frequency of each block on an ECP5, by place and route
-	@$(BIN)/python benchmarks/timing.py --all
+	@$(BIN)/python -m benchmarks.timing --all
 
 bench-area: setup ## parts of an accelerator by their cells on an ECP5, beside HYTE's table 3; CONFIG
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target ecp5 --out build/area-$(CONFIG) --quiet

@@ -1,19 +1,20 @@
 """How far HYTE's sampled estimates are from the truth: effectual MACs and nonzeros of tiled C. Paper: HYTE, 5.1 and 8.4.
 
-    python benchmarks/estimates.py [--seeds 10] [OPERAND]...
+    python -m benchmarks.estimates [--seeds 10] [--docs PAGE] [OPERAND]...
 
 C = A x A, or A x A^T where A is not square. Samples as the paper's: a share sp = 1 / sqrt(N) of the rows of A and of the columns
 of B, and the sk = sqrt(N) smallest hash values (for operands below 10^6 nonzeros at least 200). Figures are mean absolute
 errors over seeds.
 """
 
-import argparse
 import math
 import sys
+from collections.abc import Sequence
 
 import numpy as np
-from operand_sets import MIXED
 
+from benchmarks.operand_sets import MIXED
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.operands import load
 from sw.stats.effmac import estimate_effmac, exact_effmac
 from sw.stats.nnzc import exact_nnzc, sketch_counts
@@ -40,22 +41,23 @@ def errors(A: Pattern, B: Pattern, seeds: int) -> tuple[float, float, float]:
     return float(first), float(second), float(third)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("operands", nargs="*", default=MIXED, metavar="OPERAND")
-    options = parser.parse_args()
-    print("| operand | rows | nonzeros | effMAC | nnzC_K | nnzC_K/128 |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
+    printed.head(("operand", "rows", "nonzeros", "effMAC", "nnzC_K", "nnzC_K/128"))
     table = []
     for name in options.operands:
         known = load(name)
         other = known if known.shape[0] == known.shape[1] else known.transposed()
         A, B = Pattern.of(known.matrix), Pattern.of(other.matrix)
         table.append(errors(A, B, options.seeds))
-        cells = " | ".join(f"{e:.0%}" for e in table[-1])
-        print(f"| {known.name} | {A.rows:,} | {A.nnz:,} | {cells} |", flush=True)
-    print("| **mean** | | | " + " | ".join(f"{e:.0%}" for e in np.mean(table, axis=0)) + " |")
+        printed.row((known.name, f"{A.rows:,}", f"{A.nnz:,}", *(f"{e:.0%}" for e in table[-1])))
+    printed.row(("**mean**", "", "", *(f"{e:.0%}" for e in np.mean(table, axis=0))))
+    printed.write()
     return 0
 
 

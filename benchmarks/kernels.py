@@ -1,6 +1,6 @@
 """The kernels of HYTE's section 8.2 under every tiling, in the model tier, every product checked against SciPy.
 
-    python benchmarks/kernels.py [--config edge] [--features OPERAND...] [--graphs OPERAND...] [--json FILE]
+    python -m benchmarks.kernels [--config edge] [--features OPERAND...] [--graphs OPERAND...] [--json FILE]
 
 F^T x F and F x D for tall and thin matrices F (one that is wider than tall is taken transposed), D dense with ``--width``
 columns; F^T x S for graphs S, F the starting nodes of ``--width`` searches (one step of a multi-source breadth-first

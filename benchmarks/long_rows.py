@@ -1,16 +1,16 @@
 """The model against the RTL where rows have more nonzeros than a job takes leaves: one cause at a time.
 
-    python benchmarks/long_rows.py [--design tiny] [--pes 1 2 4] [--latency 100 400]
+    python -m benchmarks.long_rows [--design tiny] [--pes 1 2 4] [--latency 100 400] [--docs PAGE]
 
 A has 200 rows, whose nonzeros are given in turn, and 60 columns; every row of B has as many nonzeros as the table says. One tile.
 """
 
-import argparse
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import Design, load_design
 from sw.model.machine import run_model
 from sw.operands import Operand, to_csr
@@ -76,15 +76,17 @@ def cycles(design: Design, lengths: tuple[int, ...], fiber: int) -> tuple[int, i
     return found.counters["cycles"], model.counters["cycles"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--design", default="tiny")
     parser.add_argument("--pes", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--latency", nargs="+", type=int, default=[100, 400], help="nanoseconds")
-    options = parser.parse_args()
+    parser.add_argument("--rows", type=int, nargs="+", help="numbers of the table's rows, from 0; default: all")
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     machines = [(pes, latency) for pes in options.pes for latency in options.latency]
     head = [f"{pes} PE{'s' * (pes > 1)}, {latency} ns" for pes, latency in machines]
-    print(f"| nonzeros of A's rows | of B's | {' | '.join(head)} |\n| --- | ---: |{' ---: |' * len(head)}")
+    printed.head(("nonzeros of A's rows", "of B's", *head))
     errors = []
     for lengths, fiber in CASES:
         cells = []
@@ -93,8 +95,12 @@ def main() -> None:
             found, said = cycles(design, lengths, fiber)
             errors.append(abs(said / found - 1))
             cells.append(f"{found:,}, {said / found - 1:+.1%}")
-        print(f"| {', '.join(map(str, lengths))} | {fiber} | {' | '.join(cells)} |", flush=True)
-    print(f"\n{len(errors)} runs: {np.mean(errors):.1%} in mean, {max(errors):.1%} at worst")
+        printed.row((", ".join(map(str, lengths)), str(fiber), *cells))
+    printed.line()
+    printed.line(
+        f"The model is {np.mean(errors):.1%} off in the mean of {len(errors)} runs, {max(errors):.1%} at worst."
+    )
+    printed.write()
 
 
 if __name__ == "__main__":

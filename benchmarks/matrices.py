@@ -1,31 +1,22 @@
 """Runs operands through an engine and prints the table of docs/benchmarks.md: cycles against the roofline, and stalls.
 
-    python benchmarks/matrices.py [--config edge] [--engine rtl] [--out FOLDER] OPERAND...
+    python -m benchmarks.matrices [--config edge] [--engine rtl] [--out FOLDER] [--docs PAGE] OPERAND...
 
-Every run is a command line of its own, so that each row can be repeated by hand. Records stay in the output folder, and a
+C = A x A, for rectangular A C = A x A^T. Every run is a command line of its own, so that each row can be repeated by hand. Records stay in the output folder, and a
 row whose record is there already is not run again.
 """
 
-import argparse
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-# Real matrices that install with the package, and an exactly generated one.
-OPERANDS = (
-    "pyamg:airfoil",
-    "pyamg:bar",
-    "pyamg:knot",
-    "pyamg:recirc_flow",
-    "pyamg:unit_cube",
-    "pyamg:local_disc_galerkin_diffusion",
-    "mycielskian:9",
-)
+from benchmarks.operand_sets import INSTALLED, geometric_mean, name_of
+from benchmarks.table_markers import ROOT, PrintedTable, benchmark_parser
+from sw.operands import load
+
 COLUMNS = (
     "operand",
     "MACs",
@@ -44,8 +35,9 @@ COLUMNS = (
     "dispatch",
     "collect",
     "write",
-    "kcycles/s",
 )
+# A mean of its own is that of the operands with more MACs than these: a run of few cycles begins and ends more than it computes.
+LARGE = 100_000
 
 
 def record(
@@ -56,13 +48,10 @@ def record(
     known = folder / "result.json"
     if not known.exists():
         command = [sys.executable, "-m", "sw", "run", operand, "--config", config, "--engine", engine]
-        command += [
-            "--out",
-            str(folder),
-            "--quiet",
-            *(word for setting in settings for word in ("--set", setting)),
-            *more,
-        ]
+        shape = load(operand).shape
+        command += ["--out", str(folder), "--quiet", "--no-result", *more]
+        command += ["--transpose-b"] if shape[0] != shape[1] else []
+        command += [word for setting in settings for word in ("--set", setting)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{operand}: exit code {done.returncode}: {done.stderr.strip()}")
@@ -85,9 +74,8 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
         known = [counters[name] for name in names if name in counters]
         return f"{sum(known) / cycles:.0%}" if known else ""
 
-    seconds = run["seconds"]["simulate"]
     return [
-        Path(operand).stem if "/" in operand else operand,
+        name_of(operand),
         f"{run['macs']:,}",
         {"window": "windows", "list": "list", "reuse": "reuse", "planned": "planned"}.get(
             scheme["load"], scheme["mode"]["B"]
@@ -107,42 +95,62 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
         share("stall_dispatch"),
         share("stall_collect"),
         share("stall_write"),
-        f"{cycles / seconds / 1000:.0f}" if seconds else "",
     ]
 
 
-def main() -> int:
-    """Prints the table; returns 1 when a run failed or was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("operands", nargs="*", default=OPERANDS)
+def fractions(runs: dict[str, dict[str, Any]]) -> str:
+    """The mean share of the roofline, and the worst with its operand."""
+    worst = min(runs, key=lambda name: runs[name]["roofline_fraction"])
+    mean = geometric_mean(run["roofline_fraction"] for run in runs.values())
+    return f"{mean:.2f} in the geometric mean, {runs[worst]['roofline_fraction']:.2f} at worst ({worst})"
+
+
+def summary(runs: dict[str, dict[str, Any]]) -> list[str]:
+    """What all runs together say, of each an item."""
+    said = [f"*roofline* over the {len(runs)} operands: {fractions(runs)}"]
+    large = {name: run for name, run in runs.items() if run["macs"] > LARGE}
+    if large:
+        said.append(f"over the {len(large)} of more than {LARGE:,} MACs: {fractions(large)}")
+    busy = [run["pe_utilization"] for run in runs.values() if run["bound"] == "compute"]
+    if busy:
+        said.append(f"where products bound the run, PEs are busy in {min(busy):.0%} to {max(busy):.0%} of all cycles")
+    apart = {name: difference(run) for name, run in runs.items() if run.get("model")}
+    if apart:
+        worst = max(apart, key=lambda name: abs(apart[name]))
+        mean = sum(map(abs, apart.values())) / len(apart)
+        said.append(f"the model's cycles: {mean:.1%} off in the mean, {apart[worst]:+.1%} at worst ({worst})")
+    return [f"- {line}" for line in said]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table; returns 1 when a run failed or was wrong, or where the model's traffic is another."""
+    parser = benchmark_parser(__file__, __doc__)
+    parser.add_argument("operands", nargs="*", default=INSTALLED, metavar="OPERAND")
     parser.add_argument("--config", default="edge")
     parser.add_argument("--engine", default="rtl")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", dest="settings")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench")
-    options = parser.parse_args()
-    failed = False
-    fractions = []
-    apart = []
-    print("| " + " | ".join(COLUMNS) + " |")
-    print("|" + " --- |" * len(COLUMNS), flush=True)
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
+    folder = options.out / "-".join([options.config, options.engine, *options.settings])
+    failed, runs = False, {}
+    printed.head(COLUMNS, texts=len(COLUMNS))
     for operand in options.operands:
-        folder = options.out / f"{options.config}-{options.engine}"
         try:
             run = record(operand, options.config, options.engine, folder, options.settings)
         except RuntimeError as problem:
             print(problem, file=sys.stderr)
             failed = True
             continue
-        failed |= not run["correct"]
-        fractions.append(run["roofline_fraction"])
-        if run.get("model"):
-            apart.append(abs(difference(run)))
-        print("| " + " | ".join(row(operand, run)) + " |", flush=True)
-    if fractions:
-        mean = math.exp(sum(map(math.log, fractions)) / len(fractions))
-        print(f"\nroofline_fraction: {mean:.3f} in geometric mean over {len(fractions)}, {min(fractions):.3f} at worst")
-    if apart:
-        print(f"model: {sum(apart) / len(apart):.1%} from the cycles of the runs in mean, {max(apart):.1%} at worst")
+        failed |= not run["correct"] or not (run.get("model") or {}).get("traffic_equal", True)
+        runs[name_of(operand)] = run
+        printed.row(row(operand, run))
+    if runs:
+        printed.line()
+        for said in summary(runs):
+            printed.line(said)
+    if not failed:
+        printed.write()
     return int(failed)
 
 

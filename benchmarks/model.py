@@ -1,18 +1,21 @@
 """How far the model tier is from the hardware: every order and several designs on real matrices, whole tiles and cut ones.
 
-    python benchmarks/model.py [--designs tiny edge server] [--json FILE] OPERAND...
+    python -m benchmarks.model [--designs tiny edge server] [--json FILE] [--docs PAGE] OPERAND...
 
 For each design and operand the scheme of ``hyte`` is run, and for each of the six inter-tile orders a scheme with every
 dimension cut in two (and A and C streamed), so that begin positions, partial rows and the assembly pass are at work.
-Both tiers run each; traffic and exact counters must be equal, cycles are compared.
+Both tiers run each; traffic and exact counters must be equal, cycles are compared. The table has a line for each design and
+operand, ``--json`` each run.
 """
 
-import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.operand_sets import name_of
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.model.machine import EXACT_COUNTERS, run_model
@@ -45,18 +48,6 @@ class Row:
     @property
     def deviation(self) -> float:
         return self.model / self.cycles - 1
-
-    def cells(self) -> list[str]:
-        same = "yes" if self.same_traffic and self.same_counters else "NO"
-        return [
-            self.design,
-            self.operand,
-            self.scheme,
-            f"{self.cycles:,}",
-            f"{self.model:,}",
-            f"{self.deviation:+.1%}",
-            same,
-        ]
 
 
 def cut_in_two(design: Design, order: str, matrix: Csr) -> Scheme:
@@ -95,16 +86,22 @@ def compare(design: Design, operand: str, matrix: Csr, name: str, scheme: Scheme
     )
 
 
-def main() -> int:
-    """Prints the table; returns 1 where traffic or counters differ."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def off(rows: Sequence[Row]) -> tuple[str, str]:
+    """The mean and the worst of how far the model's cycles are off."""
+    apart = [abs(row.deviation) for row in rows]
+    return f"{sum(apart) / len(apart):.1%}", f"{max(apart):.1%}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table, and returns 1 where traffic or counters differ."""
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("operands", nargs="*", default=OPERANDS)
     parser.add_argument("--designs", nargs="+", default=DESIGNS)
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    rows: list[Row] = []
-    print("| design | operand | scheme | cycles | model | deviation | traffic and counters equal |")
-    print("|" + " --- |" * 7, flush=True)
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
+    printed.head(("design", "operand", "runs", "cycles", "of `hyte`, model", "all, mean", "all, worst"), texts=2)
+    found: list[Row] = []
     for name in options.designs:
         design = load_design(name, ["pe.value=fp32"])
         for operand in options.operands:
@@ -116,15 +113,21 @@ def main() -> int:
                 continue
             schemes = {"hyte": schedule("hyte", pattern, pattern, design)}
             schemes |= {f"halves, {order}": cut_in_two(design, order, matrix) for order in ORDERS}
-            for kind, scheme in schemes.items():
-                rows.append(compare(design, operand, matrix, kind, scheme))
-                print("| " + " | ".join(rows[-1].cells()) + " |", flush=True)
-    apart = [abs(row.deviation) for row in rows]
-    if apart:
-        print(f"\n{len(rows)} runs: {sum(apart) / len(apart):.1%} in mean, {max(apart):.1%} at worst")
+            rows = [compare(design, operand, matrix, kind, scheme) for kind, scheme in schemes.items()]
+            first = rows[0]
+            cells = (name_of(operand), str(len(rows)), f"{first.cycles:,}", f"{first.deviation:+.1%}", *off(rows))
+            printed.row((name, *cells))
+            found += rows
+    same = sum(row.same_traffic and row.same_counters for row in found)
+    mean, worst = off(found)
+    printed.line()
+    printed.line(f"Over all {len(found)} runs the model is {mean} off in the mean, {worst} at worst.")
+    printed.line(f"Traffic and the exact counters are equal in {same} of them.")
+    if same == len(found):
+        printed.write()
     if options.json is not None:
-        options.json.write_text(json.dumps([row.__dict__ for row in rows], indent=1) + "\n")
-    return int(not all(row.same_traffic and row.same_counters for row in rows))
+        options.json.write_text(json.dumps([row.__dict__ for row in found], indent=1) + "\n")
+    return int(same < len(found))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,24 @@
 """Runs whose A is converted on its way in, beside runs with a pass before them.
 
-    python -m benchmarks.overlap [--config tiny] [--set FIELD=VALUE] OPERAND...
+    python -m benchmarks.overlap [--config tiny] [--set FIELD=VALUE] [--docs PAGE] OPERAND...
 
 C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, k whole and j outside. Every
 value is verified. ``pass`` and ``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall``
 the share of the cycles in which the engine waits for the conversion; ``A`` bytes of A that the bus moves.
 """
 
-import argparse
 import io
 import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.cli.app import main as fiberloom
 from sw.operands import load
 from sw.runtime.registers import CONVERTED
+
+COLUMNS = ("operand", "format", "pass", "overlapped", "gain", "stall", "A, pass", "A, overlapped", "model", "bytes")
 
 
 def measured(operand: str, design: list[str], kind: str, converts: bool) -> dict[str, Any]:
@@ -44,11 +46,11 @@ def measured(operand: str, design: list[str], kind: str, converts: bool) -> dict
     return record
 
 
-def row(before: dict[str, Any], record: dict[str, Any]) -> str:
-    """A line of the table."""
+def row(before: dict[str, Any], record: dict[str, Any]) -> list[str]:
+    """Cells of a line of the table."""
     moved = [sum(found["dram_bytes"]["A"].values()) for found in (before, record)]
     model = record["model"]
-    cells = [
+    return [
         record["operands"]["A"]["name"],
         record["memory_formats"]["A"]["format"],
         f"{before['cycles']:,}",
@@ -60,24 +62,21 @@ def row(before: dict[str, Any], record: dict[str, Any]) -> str:
         f"{model['cycles'] / record['cycles'] - 1:+.1%}",
         "equal" if model["traffic_equal"] else "DIFFERENT",
     ]
-    return f"| {' | '.join(cells)} |"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("operands", nargs="+", metavar="OPERAND")
     parser.add_argument("--config", default="tiny")
     parser.add_argument("--set", action="append", default=[], dest="changes", metavar="FIELD=VALUE")
     given = parser.parse_args(arguments)
-    print(
-        "| operand | format | pass | overlapped | gain | stall | A, pass | A, overlapped | model | bytes |",
-        "|---|---|" + "---:|" * 7 + "---|",
-        sep="\n",
-    )
+    printed = PrintedTable(parser, given)
+    printed.head(COLUMNS, texts=2)
     design = ["--config", given.config, *(word for change in given.changes for word in ("--set", change))]
     for operand in given.operands:
         for kind in CONVERTED:
-            print(row(*(measured(operand, design, kind, converts) for converts in (False, True))), flush=True)
+            printed.row(row(*(measured(operand, design, kind, converts) for converts in (False, True))))
+    printed.write()
     return 0
 
 

@@ -1,6 +1,6 @@
 """How long policies and the model tier take on matrices from 10^5 to 10^8 nonzeros, in processor time, and how that grows.
 
-    python benchmarks/scaling.py [--config edge] [--kind rmat banded] [--most 1e8] [--json FILE] [--plot FILE.svg]
+    python -m benchmarks.scaling [--config edge] [--kind rmat banded] [--most 1e8] [--json FILE] [--plot FILE.svg]
 
 Each size is a process of its own, which makes the matrix, writes it as Matrix Market, reads that, lets every policy choose a
 scheme for A x A, and runs the model tier on the last one. Reading is left out above ``--most-read`` nonzeros, the model tier

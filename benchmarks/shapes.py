@@ -1,18 +1,18 @@
 """The model tier against the hardware on small matrices of extreme shape that no constant of the model was chosen on.
 
-    python benchmarks/shapes.py [--design edge] [--set SECTION.FIELD=VALUE] [SHAPE...]
+    python -m benchmarks.shapes [--design edge] [--set SECTION.FIELD=VALUE] [--docs PAGE] [SHAPE...]
 
 C = A x A under ``auto``, ``fp32``. Prints a row for each shape; exits with 1 where the traffic of the two differs.
 """
 
-import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import load_design
 from sw.model.machine import run_model
 from sw.operands import to_csr
@@ -89,17 +89,18 @@ SHAPES: dict[str, Callable[[], sp.csr_array]] = {
 }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help="beginnings of names; default: all")
     parser.add_argument("--design", default="edge")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.FIELD=VALUE", help="changes the design")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     design = load_design(options.design, ["pe.value=fp32", *options.set])
     apart: list[float] = []
     same = True
-    print("| shape | MACs | cycles | model |\n| --- | ---: | ---: | ---: |", flush=True)
+    printed.head(("shape", "MACs", "cycles", "model"))
     for name, make in SHAPES.items():
         if options.shapes and not name.startswith(tuple(options.shapes)):
             continue
@@ -114,9 +115,12 @@ def main() -> int:
         cycles = found.counters["cycles"]
         apart.append(model.counters["cycles"] / cycles - 1)
         same &= found.dram_bytes == model.dram_bytes
-        print(f"| {name} | {model.counters['macs']:,} | {cycles:,} | {apart[-1]:+.1%} |", flush=True)
+        printed.row((name, f"{model.counters['macs']:,}", f"{cycles:,}", f"{apart[-1]:+.1%}"))
     if apart:
-        print(f"\n{np.mean(np.abs(apart)):.1%} in mean, {max(map(abs, apart)):.1%} at worst")
+        printed.line()
+        printed.line(f"The model is {np.mean(np.abs(apart)):.1%} off in the mean, {max(map(abs, apart)):.1%} at worst.")
+    if same:
+        printed.write()
     return int(not same)
 
 

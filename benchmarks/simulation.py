@@ -1,6 +1,6 @@
 """How fast the compiled simulation is: cycles a second, beside a cocotb-driven run of the same work, build time, memory.
 
-    python benchmarks/simulation.py [--designs edge server] [--operand pyamg:airfoil] [--long pyamg:bar]
+    python -m benchmarks.simulation [--designs edge server] [--operand pyamg:airfoil] [--long pyamg:bar]
 
 Each design is built from nothing in a folder of its own, so that the time is that of a first run. Cycles a second are those
 of the longer operand: with one thread by processor time, so that other work on the machine does not count, and with as many

@@ -1,21 +1,23 @@
 """How far the model tier of weight-stationary designs is from the hardware, over random products that nothing was fitted on.
 
-    python -m benchmarks.stationary_cycles [--config flex_tiny] [--products 40] [--seed 1] [--list]
+    python -m benchmarks.stationary_cycles [--config flex_tiny] [--products 40] [--seed 1] [--list] [--docs PAGE]
 
 Shapes, densities, tile sides along i and k, and orders are drawn; j is cut by the number of PEs. Each product runs in the
 compiled hardware, where every value is checked. Errors are the model's cycles over the hardware's, less one, for columns that
 fit the PEs' buffers and for those that overflow them, k whole and cut.
 """
 
-import argparse
 import random
+import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import fiberloom
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import load_design
 
 DENSITIES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
@@ -48,23 +50,29 @@ def errors(config: str, products: int, seed: int, *, listed: bool) -> dict[str, 
         group = f"{'overflow' if overflows else 'fit'}, k {'whole' if sides['T_k'] >= k else 'cut'}"
         found[group].append(error)
         if listed:
-            print(f"{error:+.1%} {group}: {i} x {j} x {k}, {sides}, {order}, {record['cycles']:,}", flush=True)
+            print(
+                f"{error:+.1%} {group}: {i} x {j} x {k}, {sides}, {order}, {record['cycles']:,}",
+                file=sys.stderr,
+                flush=True,
+            )
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--config", default="flex_tiny")
     parser.add_argument("--products", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="each product")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     found = errors(options.config, options.products, options.seed, listed=options.list)
     found["all"] = [error for group in list(found.values()) for error in group]
-    print("| columns | products | mean | worst |\n| --- | ---: | ---: | ---: |")
+    printed.head(("columns", "products", "mean", "worst"))
     for group, own in sorted(found.items()):
         sizes = np.abs(own)
-        print(f"| {group} | {len(own)} | {sizes.mean():.1%} | {sizes.max():.1%} |")
+        printed.row((group, str(len(own)), f"{sizes.mean():.1%}", f"{sizes.max():.1%}"))
+    printed.write()
 
 
 if __name__ == "__main__":

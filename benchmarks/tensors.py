@@ -1,6 +1,6 @@
 """TTM and MTTKRP on the machine of D2T2's paper: exact traffic of its tiles against square ones (table 4), and prediction errors.
 
-    python benchmarks/tensors.py [--buffer 131072] [--errors] [--searched] [--json FILE] [TENSOR...]
+    python -m benchmarks.tensors [--buffer 131072] [--errors] [--searched] [--json FILE] [TENSOR...]
 
 The matrices are even noise of 1 % (``--density``), sized as in section 6.3: l x max(i, j) for TTM, k x i and l x i for MTTKRP.
 ``uniform``: the conservative cube. ``wide``: that, with as much of the free rank as a dense tile leaves room for.

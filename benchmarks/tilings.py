@@ -1,21 +1,22 @@
 """Every tiling policy on every operand in the model tier: cycles, traffic, scheduling seconds, regret.
 
-    python benchmarks/tilings.py [--config edge] [--policy hyte]... [--json FILE] [OPERAND]...
+    python -m benchmarks.tilings [--config edge] [--policy hyte]... [--json FILE] [--docs PAGE] [OPERAND]...
 
 C = A x A, or A x A^T where A is not square. Each policy schedules a small operand first, so that no code is compiled or
 loaded in the seconds that are noted. Records stay in the JSON file, line by line, and a pair of operand and policy
-that is there is not run again. ``static``: policies whose schemes the hardware can run.
+that is there is not run again. An operand on which some policy has not run is in the table of predictions alone.
+``static``: policies whose schemes the hardware can run.
 """
 
-import argparse
 import json
-import math
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.operand_sets import INSTALLED, geometric_mean, name_of
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import Design, load_design
 from sw.model.judge import judge
 from sw.model.machine import run_model
@@ -24,15 +25,6 @@ from sw.operands import load, to_csr
 from sw.plan.plan import plan
 from sw.policies.registry import POLICIES, schedule
 
-OPERANDS = (
-    "pyamg:airfoil",
-    "pyamg:bar",
-    "pyamg:knot",
-    "pyamg:recirc_flow",
-    "pyamg:unit_cube",
-    "pyamg:local_disc_galerkin_diffusion",
-    "mycielskian:9",
-)
 # Left out unless asked for: the conservative tile of a sparse operand is orders of magnitude too small, every scheme is many.
 LEFT_OUT = ("uniform", "optimal")
 # Scheduled before any other: its policies use most of their code on it.
@@ -83,19 +75,8 @@ def record(
     return found
 
 
-def mean(values: Iterable[float]) -> float:
-    """Geometric mean."""
-    logs = [math.log(v) for v in values]
-    return math.exp(sum(logs) / len(logs)) if logs else math.nan
-
-
-def name_of(operand: str) -> str:
-    return Path(operand).stem if "/" in operand else operand
-
-
-def tables(rows: list[dict[str, Any]], mhz: float) -> str:
-    """Cycles by operand and policy over the best static one; geometric means, with and without scheduling; regret; how far
-    what a scheme records as predicted is from the model."""
+def tables(rows: list[dict[str, Any]], mhz: float) -> list[str]:
+    """Cycles by operand and policy over the best static one; geometric means, with and without scheduling; regret."""
     policies = [p for p in (*POLICIES, *VARIANTS) if any(r["policy"] == p for r in rows)]
     operands = list(dict.fromkeys(r["operand"] for r in rows))
     by = {(r["operand"], r["policy"]): r for r in rows}
@@ -113,16 +94,22 @@ def tables(rows: list[dict[str, Any]], mhz: float) -> str:
     def row(title: str, values: Iterable[str]) -> None:
         lines.append(f"| {title} | | | {' | '.join(values)} |")
 
-    row("**cycles, geometric mean**", (f"{mean(by[o, p]['cycles'] / best[o] for o in operands):.3f}" for p in policies))
+    row(
+        "**cycles, geometric mean**",
+        (f"{geometric_mean(by[o, p]['cycles'] / best[o] for o in operands):.3f}" for p in policies),
+    )
     fewest = {o: min(by[o, p]["bytes"] for p in static) for o in operands}
-    row("bytes over the fewest", (f"{mean(by[o, p]['bytes'] / fewest[o] for o in operands):.3f}" for p in policies))
+    row(
+        "bytes over the fewest",
+        (f"{geometric_mean(by[o, p]['bytes'] / fewest[o] for o in operands):.3f}" for p in policies),
+    )
     row("worst regret", (f"{max(by[o, p]['cycles'] / best[o] - 1 for o in operands):.0%}" for p in policies))
     row("best or within 3 %", (f"{sum(by[o, p]['cycles'] <= 1.03 * best[o] for o in operands)}" for p in policies))
-    row("scheduling, s", (f"{mean(by[o, p]['schedule_seconds'] for o in operands):.2f}" for p in policies))
+    row("scheduling, s", (f"{geometric_mean(by[o, p]['schedule_seconds'] for o in operands):.2f}" for p in policies))
     row(
         "scheduling over loading",
         (
-            f"{mean(by[o, p]['schedule_seconds'] / max(1e-3, by[o, p]['load_seconds']) for o in operands):.1f}"
+            f"{geometric_mean(by[o, p]['schedule_seconds'] / max(1e-3, by[o, p]['load_seconds']) for o in operands):.1f}"
             for p in policies
         ),
     )
@@ -130,12 +117,9 @@ def tables(rows: list[dict[str, Any]], mhz: float) -> str:
     def whole(o: str, p: str) -> float:
         return float(by[o, p]["cycles"] / mhz / 1e6 + by[o, p]["schedule_seconds"])
 
-    off = {p: [abs(by[o, p]["predicted"]["cycles"] / by[o, p]["cycles"] - 1) for o in operands] for p in policies}
-    row("prediction off the model, mean", (f"{sum(off[p]) / len(off[p]):.1%}" for p in policies))
-    row("the same, at worst", (f"{max(off[p]):.1%}" for p in policies))
     quickest = {o: min(whole(o, p) for p in static) for o in operands}
-    row("run and scheduling", (f"{mean(whole(o, p) / quickest[o] for o in operands):.2f}" for p in policies))
-    return "\n".join(lines)
+    row("run and scheduling", (f"{geometric_mean(whole(o, p) / quickest[o] for o in operands):.2f}" for p in policies))
+    return lines
 
 
 def prediction_table(rows: list[dict[str, Any]], policies: Iterable[str]) -> list[str]:
@@ -150,25 +134,15 @@ def prediction_table(rows: list[dict[str, Any]], policies: Iterable[str]) -> lis
     return lines
 
 
-def write_predictions(page: Path, rows: list[dict[str, Any]], policies: Iterable[str], config: str) -> None:
-    """Writes :func:`prediction_table` between its markers of a page, with the operands that it is of."""
-    from benchmarks.table_markers import stamp, write_table
-
-    names = ", ".join(dict.fromkeys(name_of(r["operand"]) for r in rows))
-    command = f"python -m benchmarks.tilings --config {config} --write docs/benchmarks.md OPERAND..."
-    table = prediction_table(rows, policies)
-    write_table(page, f"predictions, {config}", [*table, "", f"Operands: {names}.", "", stamp(command)])
-
-
-def main() -> int:
-    """Prints the table; returns 1 when an operand could not be read or run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("operands", nargs="*", default=OPERANDS, metavar="OPERAND")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the tables; returns 1 when an operand could not be read or run."""
+    parser = benchmark_parser(__file__, __doc__)
+    parser.add_argument("operands", nargs="*", default=INSTALLED, metavar="OPERAND")
     parser.add_argument("--config", default="edge")
     parser.add_argument("--policy", action="append", help="repeatable; all but uniform and optimal without it")
     parser.add_argument("--json", type=Path, help="records so far and new ones, one a line")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="predictions over the model's cycles, to this page")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     policies = options.policy or [p for p in (*POLICIES, *VARIANTS) if p not in LEFT_OUT]
     for policy in policies:
         if policy not in (*POLICIES, *VARIANTS):
@@ -196,10 +170,12 @@ def main() -> int:
             with options.json.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(r) + "\n" for r in new)
     wanted = [r for r in rows if r["operand"] in options.operands and r["policy"] in policies]
-    if options.write is not None:
-        write_predictions(options.write, wanted, policies, options.config)
-        return int(failed)
-    print(tables(wanted, design.clock.mhz))
+    names = ", ".join(dict.fromkeys(name_of(r["operand"]) for r in wanted))
+    said = "What schemes record as predicted, over the cycles of the model, on"
+    for line in (*tables(wanted, design.clock.mhz), "", f"{said} {names}:", "", *prediction_table(wanted, policies)):
+        printed.line(line)
+    if not failed:
+        printed.write()
     return int(failed)
 
 

@@ -1,10 +1,10 @@
 """Places and routes blocks for ECP5 over several seeds: cells, highest clock frequency, and the critical path by name.
 
-    python benchmarks/timing.py --block rtl.buffer.tailors:TailorsBuffer width=32 entries=256
-    python benchmarks/timing.py --block tailors entries=256
-    python benchmarks/timing.py --config edge --module 'fp_add.*' --module 'merge_level.*'
-    python benchmarks/timing.py --config edge
-    python benchmarks/timing.py --all
+    python -m benchmarks.timing --block rtl.buffer.tailors:TailorsBuffer width=32 entries=256
+    python -m benchmarks.timing --block tailors entries=256
+    python -m benchmarks.timing --config edge --module 'fp_add.*' --module 'merge_level.*'
+    python -m benchmarks.timing --config edge
+    python -m benchmarks.timing --all
 
 The first form takes a block by its class and parameters, the second by its name in `fiberloom generate --list-blocks`, with
 the parameters of the design where none are given, the third modules of a design whose names match, each with
