@@ -8,6 +8,7 @@ TARGET ?= generic
 # What runs the smoke bench: icarus or verilator.
 SIMULATOR ?= icarus
 OPERANDS ?=
+BEFORE ?= f46f11b4
 # What `make papers` takes without OPERANDS.
 GENERATED := rmat:12:8:seed=1 banded:4000:10:density=0.5:seed=1
 TESTS ?= tests
@@ -22,7 +23,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
+.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-bytes bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-engines bench-scaling bench-analysis papers papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +75,9 @@ synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 bench: setup ## cycles against the roofline on real matrices, and the model tier beside them; CONFIG, OPERANDS="..."
 	@$(BIN)/python -m benchmarks.matrices --config $(CONFIG) $(OPERANDS)
 	@$(BIN)/python -m benchmarks.model
+
+bench-bytes: setup ## cycles and bytes of auto beside the commit BEFORE orders of rows and planned places; OPERANDS="..."
+	@$(BIN)/python -m benchmarks.bytes_moved --before $(BEFORE) $(OPERANDS)
 
 bench-sim: setup bench-note ## speed, build time and memory of the compiled simulation, beside a cocotb-driven run
 	@$(BIN)/python -m benchmarks.simulation

@@ -2,8 +2,8 @@
 
     python -m benchmarks.matrices [--config edge] [--engine rtl] [--out FOLDER] [--docs PAGE] OPERAND...
 
-C = A x A, for rectangular A C = A x A^T. Every run is a command line of its own, so that each row can be repeated by hand. Records stay in the output folder, and a
-row whose record is there already is not run again.
+C = A x A, for rectangular A C = A x A^T. Every run is a command line of its own, so that each row can be repeated by hand.
+Records stay in the output folder, and a row whose record is there already is not run again.
 """
 
 import json
@@ -41,18 +41,27 @@ LARGE = 100_000
 
 
 def record(
-    operand: str, config: str, engine: str, out: Path, settings: list[str], more: Sequence[str] = ()
+    operand: str,
+    config: str,
+    engine: str,
+    out: Path,
+    settings: list[str],
+    more: Sequence[str] = (),
+    sources: Path = ROOT,
 ) -> dict[str, Any]:
-    """The result record of one run, ``more`` being further words of its command; raises RuntimeError with what that said."""
+    """The result record of one run, ``more`` being further words of its command; raises RuntimeError with what that said.
+
+    ``sources``: the checkout that runs; an earlier one may not know how to leave C out.
+    """
     folder = out / operand.replace(":", "_").replace("/", "_")
     known = folder / "result.json"
     if not known.exists():
         command = [sys.executable, "-m", "sw", "run", operand, "--config", config, "--engine", engine]
         shape = load(operand).shape
-        command += ["--out", str(folder), "--quiet", "--no-result", *more]
+        command += ["--out", str(folder), "--quiet", *(["--no-result"] if sources == ROOT else []), *more]
         command += ["--transpose-b"] if shape[0] != shape[1] else []
         command += [word for setting in settings for word in ("--set", setting)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{operand}: exit code {done.returncode}: {done.stderr.strip()}")
     found: dict[str, Any] = json.loads(known.read_text())

@@ -1,6 +1,6 @@
 """Runs operands with A's rows in several orders and prints what these give (docs/benchmarks.md).
 
-    python -m benchmarks.row_order [--config edge] [--engine model] [--order rcm --order greedy] [--out FOLDER] [--docs PAGE]
+    python -m benchmarks.row_order [--config edge] [--engine model] [--order greedy] [--out FOLDER] [--docs PAGE]
         OPERAND...
 
 A row for each operand: cycles in the natural order and in the others, how many times as fast the best of them is, and the bytes
@@ -17,8 +17,7 @@ from typing import Any
 from benchmarks.matrices import difference, record
 from benchmarks.operand_sets import INSTALLED, geometric_mean, name_of
 from benchmarks.table_markers import ROOT, PrintedTable, benchmark_parser
-
-NATURAL = "natural"
+from sw.scheme.terms import NATURAL, ROW_ORDERS
 
 
 def in_order(operand: str, order: str, options: argparse.Namespace, load: str | None = None) -> dict[str, Any]:
@@ -34,12 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("operands", nargs="*", default=INSTALLED, metavar="OPERAND")
     parser.add_argument("--config", default="edge")
     parser.add_argument("--engine", default="model")
-    parser.add_argument("--order", action="append", help="again for more; default: rcm and greedy")
+    parser.add_argument("--order", action="append", help="again for more; default: all that are made")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of the design")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench-row-order")
     options = parser.parse_args(arguments)
     printed = PrintedTable(parser, options)
-    orders = [NATURAL, *(options.order or ["rcm", "greedy"])]
+    orders = [NATURAL, *(options.order or ROW_ORDERS[1:])]
     columns = [
         "operand",
         *orders,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sw.plan.plan import Matrix, Plan
     from sw.scheme.errors import SchemeError
     from sw.scheme.scheme import Scheme
-    from sw.stats.pattern import Pattern
+    from sw.stats.pattern import Index, Pattern
 
 __all__ = [
     "BEST",
@@ -210,19 +210,16 @@ def choose_scheme(
 
 
 def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "Passes | None") -> "Scheme":
-    """The policy's scheme, of the fewest predicted cycles where another order of A's rows is to be tried beside the natural one.
+    """The policy's scheme, in the order of A's rows of the fewest expected cycles.
 
-    ``seconds`` are those of both; compiling does not count.
+    With high effort the model runs the scheme of each order whole. ``seconds`` are those of all; compiling does not count.
     """
     from sw.cost.passes import NO_PASSES
     from sw.formats.canonical import canonical
     from sw.model.judge import judge
-    from sw.plan.best_orders import best_orders
-    from sw.plan.row_order import row_order
     from sw.plan.thresholds import HIGH_EFFORT
     from sw.policies.registry import option_names, schedule
     from sw.scheme.errors import SchemeError
-    from sw.scheme.terms import NATURAL
     from sw.stats.pattern import Pattern
 
     from .timing import compile_seconds
@@ -239,21 +236,31 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "
             raise SchemeError("effort", HIGH, f"{NORMAL} with {policy}")
         options |= {"effort": HIGH_EFFORT}
     began, before = time.perf_counter(), compile_seconds()
-    decides_all = policy == "auto" and design.pe.dataflow == "gustavson" and not choice.forced and not choice.tuning
-    free = decides_all and not (passes or NO_PASSES).fixes_rows
-    name = choice.row_order or (BEST if free else NATURAL)
     patterns = Pattern.of(a), Pattern.of(b)
-    if name == BEST:
-        orders = best_orders(*patterns, design, every=choice.effort == HIGH)
-    else:
-        orders = {name: row_order(name, *patterns, design)}
-    found = []
-    for name, order in orders.items():
+    runs = judge(design)
+    found: dict[int, Scheme] = {}
+    for name, order in _orders(choice, policy, patterns, design, passes or NO_PASSES).items():
         met = a if order is None else canonical(a)[order]
-        scheme = schedule(policy, met, b, design, seed=choice.seed, judge=judge(design), passes=passes, **options)
-        found.append(replace(scheme, row_order=name))
+        scheme = schedule(policy, met, b, design, seed=choice.seed, judge=runs, passes=passes, **options)
+        cycles = runs(scheme, Pattern.of(met), patterns[1]) if choice.effort == HIGH else _expected_cycles(scheme)
+        found.setdefault(cycles, replace(scheme, row_order=name))
     seconds = time.perf_counter() - began - (compile_seconds() - before)
-    return replace(min(found, key=_expected_cycles), seconds=max(0.0, seconds))
+    return replace(found[min(found)], seconds=max(0.0, seconds))
+
+
+def _orders(
+    choice: SchemeChoice, policy: str, patterns: "tuple[Pattern, Pattern]", design: "Design", passes: "Passes"
+) -> "dict[str, Index | None]":
+    """Orders of A's rows for which the policy decides; ``patterns``: of A and B."""
+    from sw.plan.best_orders import best_orders
+    from sw.plan.row_order import row_order
+    from sw.scheme.terms import NATURAL
+
+    decides_all = policy == "auto" and design.pe.dataflow == "gustavson" and not choice.forced and not choice.tuning
+    name = choice.row_order or (BEST if decides_all and not passes.fixes_rows else NATURAL)
+    if name == BEST:
+        return best_orders(*patterns, design, every=choice.effort == HIGH)
+    return {name: row_order(name, *patterns, design)}
 
 
 def _expected_cycles(scheme: "Scheme") -> int:
