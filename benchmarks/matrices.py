@@ -2,8 +2,8 @@
 
     python -m benchmarks.matrices [--config edge] [--engine rtl] [--out FOLDER] [--docs PAGE] OPERAND...
 
-C = A x A, for rectangular A C = A x A^T. Every run is a command line of its own, so that each row can be repeated by hand. Records stay in the output folder, and a
-row whose record is there already is not run again.
+C = A x A, for rectangular A C = A x A^T. Every run is a command line of its own, so that each row can be repeated by hand.
+Records stay in the output folder, and a row whose record is there already is not run again.
 """
 
 import json

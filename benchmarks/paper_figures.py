@@ -333,9 +333,9 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
         Figure("8", "four conversions", "walkthroughs", "the same", "Tests with the intermediate values."),
         Figure(
             "10c",
-            "energy of conversions against a CPU",
-            "1 / 1000",
-            sage("Figure 10c", "geometric mean of the 20", "MINT's blocks and scratchpad, of the CPU's energy"),
+            "energy of a CPU's conversions over MINT's",
+            "1000",
+            sage("sage figure10c", "**geometric mean** (paper: about 1000)", "cpu over MINT"),
             "Three orders of magnitude.",
         ),
         *(
