@@ -3,8 +3,9 @@
     python -m benchmarks.conversions [--config edge] [--value fp32] [--docs PAGE] [OPERAND...]
 
 Operands as in ``fiberloom convert``; without any, a random matrix of ``--size`` and ``--density`` and a random tensor of order 3
-with as many places. Each result is compared with the golden conversion, byte for byte. ``passes``: through scratch memory, ``sram`` where it was not needed. ``roofline``: cycles in
-which the bus moves those bytes, in shares of the cycles; ``once``: those in which it moves source and target once.
+with as many places. Each result is compared with the golden conversion, byte for byte. ``passes``: through scratch memory,
+``sram`` where it was not needed. ``roofline``: cycles in which the bus moves those bytes, in shares of the cycles; ``once``:
+those in which it moves source and target once.
 """
 
 import sys

@@ -102,7 +102,7 @@ def table(rows: list[dict[str, Any]], kernel: str, tilings: Iterable[str]) -> st
             f"| {name_of(operand)} | {shape} | {best['nnz']:,} | {best['cycles']:,} | {' | '.join(cells)} | {' | '.join(tiles)} |"
         )
     means = " | ".join(f"{geometric_mean(over[name]):.2f}" for name in names)
-    lines.append(f"| **geometric mean** | | | | {means} | | |")
+    lines.append(f"| **{kernel}, geometric mean** | | | | {means} | | |")
     return "\n".join(lines)
 
 

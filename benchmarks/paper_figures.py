@@ -222,7 +222,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "12",
             "F^T x F, Tailors over HYTE",
             "3.23",
-            papers("HYTE: other kernels", "F^T x F", "swiftiles"),
+            papers("kernels", "**F^T x F, geometric mean**", "swiftiles"),
             "Other matrices.",
         ),
         Figure(

@@ -109,11 +109,13 @@ class PrintedTable:
     """Lines that are printed as they are found and, where ``--docs`` names a page, stand there between markers in the end.
 
     Their name is the module and the options that differ from what they are without a word: ``packed --value bf16``. A page
-    without these markers ends the command at once, not after its runs.
+    without these markers ends the command at once, not after its runs. part: one of those that a command of several makes.
     """
 
-    def __init__(self, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    def __init__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, part: str | None = None) -> None:
         words = list(_words(parser, options))
+        if part is not None:
+            words = [part, *(word for word in words if word != OPERANDS)]
         self.name = " ".join([parser.prog.rpartition(".")[2], *(word for word in words if not word.endswith(OPERANDS))])
         self.page: Path | None = options.docs
         self.lines: list[str] = []
