@@ -255,7 +255,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "5a",
             "matrices predicted within 15 % at RF 1",
             "most",
-            Cell("tilings.md", "", "A x A^T", "RF 1: within 15 %"),
+            Cell("tilings.md", "D2T2, errors", "A x A^T", "RF 1: within 15 %"),
             "Outliers are underestimated, as in the paper.",
         ),
         Figure("5b-d", "single outliers", "curves", "not made", "Their matrices are not at hand."),
