@@ -1,13 +1,12 @@
 """How long the analysis takes: many mappings at once, single ones, and computes analysed in a cycle of the host.
 
-    python -m benchmarks.analysis [--mappings 10000] [--json FILE]
+    python -m benchmarks.analysis [--mappings 10000] [--json FILE] [--docs PAGE]
 
 Mappings are drawn at random from all that a specification allows; those that do not fit are left out, so that nothing ends early.
 They are different from each other, and nothing is remembered from one run to the next. Turning them into arrays is stated apart.
 Times are processor times of this process, the least of some runs; tables are those of docs/analysis.md.
 """
 
-import argparse
 import contextlib
 import json
 import random
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.analytic.analysis import analyze, evaluate, evaluate_nests
 from sw.analytic.errors import MappingError
 from sw.analytic.mapping import Mapping
@@ -187,29 +187,29 @@ def host_hertz() -> float:
     return float(found[1]) * 1e6 if found else float("nan")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--mappings", type=int, default=10_000)
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     rows = [measure(name, options.mappings) for name in CASES]
-    print("| specification | mappings | sets of kept tensors | us an evaluation | us to make arrays | us alone |")
-    print("|---|--:|--:|--:|--:|--:|")
-    for row in rows:
-        print(
-            f"| {row['case']} | {row['mappings']:,} | {row['groups']} | {row['microseconds']:.2f} "
-            f"| {row['arrays_microseconds']:.1f} | {row['single_microseconds']:,.0f} |"
-        )
-    hertz = host_hertz()
-    print(f"\nhost: {hertz / 1e9:.2f} GHz, one core\n")
-    print(
-        "| design | network | published | batch 1, among many | batch 4, among many | batch 1, alone |\n|---|---|--:|--:|--:|--:|"
+    printed.head(
+        ("specification", "mappings", "sets of kept tensors", "us an evaluation", "us to make arrays", "us alone")
     )
+    for row in rows:
+        counts = f"{row['mappings']:,}", str(row["groups"]), f"{row['microseconds']:.2f}"
+        printed.row((row["case"], *counts, f"{row['arrays_microseconds']:.1f}", f"{row['single_microseconds']:,.0f}"))
+    hertz = host_hertz()
+    printed.line(f"\nhost: {hertz / 1e9:.2f} GHz, one core\n")
+    many = [f"batch {batch}, among many" for batch in (1, 4)]
+    printed.head(("design", "network", "published", *many, "batch 1, alone"), texts=2)
     for design, cells in TABLE_5.items():
         for name, published in cells.items():
             small, large = (network(design, name, batch, options.mappings // 2) for batch in (1, 4))
             rates = [small[0] / small[1] / hertz, large[0] / large[1] / hertz, small[0] / small[2] / hertz]
-            print(f"| {design} | {name} | {published:,} | " + " | ".join(f"{rate:,.0f}" for rate in rates) + " |")
+            printed.row((design, name, f"{published:,}", *(f"{rate:,.0f}" for rate in rates)))
+    printed.write()
     if options.json:
         options.json.write_text(json.dumps({"hertz": hertz, "rows": rows}, indent=1))
 

@@ -1,15 +1,14 @@
 """Area of the converter's builds (MINT section VII.B): separate, merged, merged with the adders and dividers of a host.
 
-    python -m benchmarks.builds --liberty /usr/share/qflow/tech/osu018/osu018_stdcells.lib --write docs/benchmarks.md
-    python -m benchmarks.builds --target ecp5 --write docs/benchmarks.md
+    python -m benchmarks.builds --liberty /usr/share/qflow/tech/osu018/osu018_stdcells.lib --docs docs/benchmarks.md
+    python -m benchmarks.builds --target ecp5 --docs docs/benchmarks.md
 
 The library is that of ``benchmarks.cells``; with ``--target ecp5`` LUT sites are counted: LUT4 + 2 x CCU2C + 6 x DPR16X4. Every
 distinct module is mapped once and counted as often as it stands in a build; nothing is optimised across modules, in any build.
 Memories of 16 words and more are not counted in cells. It takes an hour; ``--kept`` lets a run that was stopped go on.
-``--write`` puts the tables into a file, between their markers.
+``--docs`` puts the tables into a page, between their markers.
 """
 
-import argparse
 import hashlib
 import json
 import re
@@ -34,7 +33,7 @@ from rtl.mint.host.adder_array import AdderArray
 from rtl.mint.host.host_array import HostArray
 
 from .cells import MEMORY_WORDS
-from .table_markers import write_table
+from .table_markers import PrintedTable, benchmark_parser
 
 SETS = ("figure_8", "all")
 MACS = 16384
@@ -223,22 +222,20 @@ def _dividers(areas: Areas, merged: float, parts: Mapping[str, float]) -> list[s
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--liberty", type=Path, metavar="FILE", help="the cell library")
     parser.add_argument("--target", choices=("cells", "ecp5"), default="cells")
     parser.add_argument("--config", default="edge")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a change of the design")
     parser.add_argument("--conversions", action="append", metavar="WHICH", help="figure_8, all; as in the design file")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="areas of modules, for the next run")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="a document with the table's markers")
     options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     if options.target == "cells" and (options.liberty is None or not options.liberty.is_file()):
         raise ToolError(f"There is no library {options.liberty}; Debian: apt-get install qflow-tech-osu018")
     areas = Areas(options.liberty if options.target == "cells" else None, options.kept)
-    table = tables(areas, load_design(options.config, options.set), options.conversions or SETS)
-    print(table)
-    if options.write:
-        write_table(options.write, f"converter builds, {options.target}", table.splitlines())
+    printed.line(tables(areas, load_design(options.config, options.set), options.conversions or SETS))
+    printed.write()
     return 0
 
 

@@ -10,7 +10,6 @@ counted. ABC sizes and buffers cells for the shortest delay under a load; wires 
 between two registers: what the flip-flops take themselves, their clock to output and setup, is added by the library's user.
 """
 
-import argparse
 import json
 import re
 import sys
@@ -18,6 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from benchmarks.timing import TABLE, table_module
 from gen.design import DesignError
 from gen.platform import EmittedModule
@@ -29,21 +29,22 @@ CONSTRAINTS = "set_driving_cell {cell}\nset_load 0.05 [all_outputs]\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--liberty", type=Path, required=True, metavar="FILE", help="the cell library")
     parser.add_argument("--driver", default="BUFX4", metavar="CELL", help="the cell that drives the inputs")
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="rows that hold the word")
     options = parser.parse_args(arguments)
     if not options.liberty.is_file():
         raise ToolError(f"There is no library {options.liberty}; Debian: apt-get install qflow-tech-osu018")
-    print("| block | cells | flip-flops | area | delay, ns |")
-    print("| --- | ---: | ---: | ---: | ---: |", flush=True)
+    printed = PrintedTable(parser, options)
+    printed.head(("block", "cells", "flip-flops", "area", "delay, ns"))
     for label, config, what in TABLE:
         if options.only and not any(word in label for word in options.only):
             continue
         name, modules = table_module(config, what)
         cells, flip_flops, area, delay = mapped(name, modules, options.liberty, options.driver)
-        print(f"| {label} | {cells:,} | {flip_flops:,} | {area:,.0f} | {delay:.2f} |", flush=True)
+        printed.row((label, f"{cells:,}", f"{flip_flops:,}", f"{area:,.0f}", f"{delay:.2f}"))
+    printed.write()
     return 0
 
 

@@ -269,7 +269,7 @@ def table_of_errors(rows: dict[str, dict[str, list[float]]]) -> str:
         found = np.abs([r[name] for r in rows.values()])
         at_one = found[:, 1]
         cells = (found.mean(), np.median(found), at_one.mean(), (at_one < 0.15).mean(), found.max())
-        lines.append(f"| {name} | {' | '.join(f'{c:.0%}' for c in cells)} |")
+        lines.append(f"| A x {name} | {' | '.join(f'{c:.0%}' for c in cells)} |")
     return "\n".join(lines)
 
 
@@ -293,7 +293,11 @@ def main() -> None:
             far[operand] = errors(operand, options.tile)
             said = {name: [f"{e:+.0%}" for e in each] for name, each in far[operand].items()}
             print(Path(operand).stem, said, file=sys.stderr)
-        print(table_of_errors(far))
+        text = table_of_errors(far)
+        print(text)
+        if options.write is not None:
+            command = "python -m benchmarks.d2t2 --errors OPERAND..."
+            write_table(options.write, "D2T2, errors", [*text.split("\n"), "", stamp(command)])
         return
     everything = {}
     for figure in options.figure or FIGURES:

@@ -2,8 +2,8 @@
 
     fiberloom synth --config edge --target ecp5 --out build/area-edge
     fiberloom synth --config flex_edge --target ecp5 --out build/area-flex_edge
-    python -m benchmarks.engines pairs [--config edge] [--areas build/area-edge build/area-flex_edge] [A,B ...]
-    python -m benchmarks.engines densities [--size 2000] [--plot engines.svg]
+    python -m benchmarks.engines [--docs PAGE] pairs [--config edge] [--areas build/area-edge build/area-flex_edge] [A,B ...]
+    python -m benchmarks.engines [--docs PAGE] densities [--size 2000] [--plot engines.svg]
 
 ``pairs``: C = A x B for each A,B, A alone for A x A; where none is named, real matrices times themselves and layers of a network
 (512 x 512 weights, dense, pruned and N:M, times 64 activations). ``--areas``: folders of ``fiberloom synth`` for the design and
@@ -11,13 +11,13 @@ its counterpart, for cycles by LUT. ``densities``: uniform A and B of one densit
 that the densest products take minutes each.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import Design, counterpart, load_design
 from sw.cli.evaluate import Bench, Tiling, evaluate
 from sw.cli.memory_formats import ACCELERATORS_OWN
@@ -136,7 +136,7 @@ def density_plot(rows: Sequence[dict[str, Any]], dataflows: Sequence[str]) -> st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--config", default="edge")
     parts = parser.add_subparsers(dest="part", required=True)
     one = parts.add_parser("pairs")
@@ -147,17 +147,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     other.add_argument("--percent", type=float, nargs="*", default=DENSITIES)
     other.add_argument("--plot", type=Path, metavar="FILE.svg")
     options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     designs = both(options.config)
     dataflows = [design.pe.dataflow for design in designs]
     if options.part == "pairs":
         records = [json.loads((path / "synth.json").read_text(encoding="utf-8")) for path in options.areas or ()]
         luts = [record["modules"][0]["luts"] for record in records]
-        for name, count in zip(dataflows, luts, strict=False):
-            print(f"{name}: {count:,} LUT4")
-        print(pairs(designs, options.operands or PAIRS, luts))
+        printed.line(pairs(designs, options.operands or PAIRS, luts))
+        if luts:
+            counts = ", ".join(f"`{name}` {count:,}" for name, count in zip(dataflows, luts, strict=True))
+            printed.line(f"\nLUT4 of the whole designs on an ECP5: {counts}.")
+        printed.write()
         return 0
     rows = densities(designs, options.size, options.percent)
-    print(density_table(rows, dataflows))
+    printed.line(density_table(rows, dataflows))
+    printed.write()
     if options.plot is not None:
         options.plot.write_text(density_plot(rows, dataflows), encoding="utf-8")
     return 0

@@ -1,6 +1,6 @@
 """Figure 4 of MINT: bits of a random matrix in each format beside those of CSR, by density and by a growing side.
 
-    python -m benchmarks.formats [--plot docs/formats.svg] [--layouts]
+    python -m benchmarks.formats [--plot docs/formats.svg] [--layouts] [--docs PAGE]
 
 Prints the smallest format at the paper's four densities (11k x 11k, fp32). ``--plot`` writes the curves: (a) 11k x 11k over
 the density with values of 32, 16 and 8 bits, (b) 1k x K over K with 16 bits at a density of 0.01 %. The paper compares the
@@ -8,10 +8,11 @@ energy of moving a matrix, which is proportional to its bits. Its text does not 
 the diagrams of docs/formats.md.
 """
 
-import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.formats.compactness import COMPARED, expected_bits, smallest
 from sw.formats.layout_text import EXAMPLES, layout_text
 from sw.formats.storage import storage_format, storage_names
@@ -63,20 +64,21 @@ def layouts() -> str:
     return "\n\n\n".join(found)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--plot", type=Path, help="an SVG file to write")
     parser.add_argument("--layouts", action="store_true", help="print the diagrams of docs/formats.md instead")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.layouts:
         print(layouts())
         return 0
-    print(f"| density | {' | '.join(COMPARED)} | smallest |")
-    print("|---" * (len(COMPARED) + 2) + "|")
+    printed = PrintedTable(parser, options)
+    printed.head(("density", *COMPARED, "smallest"))
     for density in STARS:
-        bits = " | ".join(f"{expected_bits(name, (SIDE, SIDE), density, 'fp32'):,}" for name in COMPARED)
-        print(f"| {100 * density:g} % | {bits} | {smallest((SIDE, SIDE), density, 'fp32')} |")
+        bits = [f"{expected_bits(name, (SIDE, SIDE), density, 'fp32'):,}" for name in COMPARED]
+        printed.row((f"{100 * density:g} %", *bits, smallest((SIDE, SIDE), density, "fp32")))
+    printed.write()
     if options.plot is not None:
         panels = [*(over_density(value) for value in ("fp32", "bf16", "int8")), over_columns()]
         options.plot.write_text(curves(panels), encoding="utf-8")

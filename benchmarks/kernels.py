@@ -1,20 +1,20 @@
 """The kernels of HYTE's section 8.2 under every tiling, in the model tier, every product checked against SciPy.
 
-    python -m benchmarks.kernels [--config edge] [--features OPERAND...] [--graphs OPERAND...] [--json FILE]
+    python -m benchmarks.kernels [--config edge] [--features OPERAND...] [--graphs OPERAND...] [--json FILE] [--docs PAGE]
 
 F^T x F and F x D for tall and thin matrices F (one that is wider than tall is taken transposed), D dense with ``--width``
 columns; F^T x S for graphs S, F the starting nodes of ``--width`` searches (one step of a multi-source breadth-first
 search). Records stay in the JSON file, line by line, and what is there is not run again.
 """
 
-import argparse
 import json
-import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.operand_sets import geometric_mean, name_of
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import Design, load_design
 from sw.cli.evaluate import Bench, evaluate, parse_tilings
 from sw.operands import UserError, load
@@ -79,12 +79,6 @@ def measure(
     return found
 
 
-def mean(values: Iterable[float]) -> float:
-    """Geometric mean; none of nothing."""
-    logs = [math.log(v) for v in values]
-    return math.exp(sum(logs) / len(logs)) if logs else math.nan
-
-
 def table(rows: list[dict[str, Any]], kernel: str, tilings: Iterable[str]) -> str:
     """Cycles over those of static ``hyte``, as the paper's speedups are read, and the shape that ``hyte`` and ``auto`` take."""
     rows = [r for r in rows if r["kernel"] == kernel]
@@ -104,25 +98,25 @@ def table(rows: list[dict[str, Any]], kernel: str, tilings: Iterable[str]) -> st
             cells.append(f"{over[name][-1]:.2f}")
         shape = " x ".join(f"{size:,}" for size in best["shape"])
         tiles = [" x ".join(f"{size:,}" for size in by[operand, name]["tile"]) for name in ("hyte", "auto")]
-        label = Path(operand).stem if "/" in operand else operand
         lines.append(
-            f"| {label} | {shape} | {best['nnz']:,} | {best['cycles']:,} | {' | '.join(cells)} | {' | '.join(tiles)} |"
+            f"| {name_of(operand)} | {shape} | {best['nnz']:,} | {best['cycles']:,} | {' | '.join(cells)} | {' | '.join(tiles)} |"
         )
-    means = " | ".join(f"{mean(over[name]):.2f}" for name in names)
-    lines.append(f"| **geometric mean** | | | | {means} | | |")
+    means = " | ".join(f"{geometric_mean(over[name]):.2f}" for name in names)
+    lines.append(f"| **{kernel}, geometric mean** | | | | {means} | | |")
     return "\n".join(lines)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Prints a table for each kernel."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--features", nargs="*", default=FEATURES, metavar="OPERAND")
     parser.add_argument("--graphs", nargs="*", default=GRAPHS, metavar="OPERAND")
     parser.add_argument("--width", type=int, default=64, help="columns of D, and searches")
     parser.add_argument("--config", default="edge")
     parser.add_argument("--tiling", action="append", help="repeatable")
     parser.add_argument("--json", type=Path, help="records so far and new ones, one a line")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     tilings = options.tiling or list(TILINGS)
     design = load_design(options.config, ["pe.value=fp32"])
     rows: list[dict[str, Any]] = []
@@ -142,7 +136,9 @@ def main() -> None:
     for kernel in KERNELS:
         found = [r for r in rows if r["kernel"] == kernel and r["operand"] in asked]
         if found:
-            print(table(found, kernel, tilings), end="\n\n")
+            printed.line(table(found, kernel, tilings))
+            printed.line()
+    printed.write()
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     head = [f"{pes} PE{'s' * (pes > 1)}, {latency} ns" for pes, latency in machines]
     printed.head(("nonzeros of A's rows", "of B's", *head))
     errors = []
-    for lengths, fiber in CASES:
+    for lengths, fiber in [CASES[row] for row in options.rows] if options.rows else CASES:
         cells = []
         for pes, latency in machines:
             design = load_design(options.design, [f"pe.count={pes}", f"dram.latency_ns={latency}"])

@@ -222,7 +222,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "12",
             "F^T x F, Tailors over HYTE",
             "3.23",
-            papers("HYTE: other kernels", "F^T x F", "swiftiles"),
+            papers("kernels", "**F^T x F, geometric mean**", "swiftiles"),
             "Other matrices.",
         ),
         Figure(
@@ -255,7 +255,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "5a",
             "matrices predicted within 15 % at RF 1",
             "most",
-            Cell("tilings.md", "", "A x A^T", "RF 1: within 15 %"),
+            Cell("tilings.md", "D2T2, errors", "A x A^T", "RF 1: within 15 %"),
             "Outliers are underestimated, as in the paper.",
         ),
         Figure("5b-d", "single outliers", "curves", "not made", "Their matrices are not at hand."),
@@ -333,9 +333,9 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
         Figure("8", "four conversions", "walkthroughs", "the same", "Tests with the intermediate values."),
         Figure(
             "10c",
-            "energy of conversions against a CPU",
-            "1 / 1000",
-            sage("Figure 10c", "geometric mean of the 20", "MINT's blocks and scratchpad, of the CPU's energy"),
+            "energy of a CPU's conversions over MINT's",
+            "1000",
+            sage("sage figure10c", "**geometric mean** (paper: about 1000)", "cpu over MINT"),
             "Three orders of magnitude.",
         ),
         *(

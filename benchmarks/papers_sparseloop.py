@@ -1,6 +1,6 @@
 """What Sparseloop (MICRO 2022) shows, beside what the analysis says.
 
-    python -m benchmarks.papers_sparseloop [PART...] [--evaluations 4000] [--inputs DIR] [--plots DIR]
+    python -m benchmarks.papers_sparseloop [PART...] [--evaluations 4000] [--inputs DIR] [--plots DIR] [--docs PAGE]
 
 Parts are figure1, figure12, figure13, figure15, figure16, figure17, table7, saving and designs; all of them without one.
 Specifications are Fiberloom's own, with assumptions that their heads and docs/analysis.md list, so that but for figure 13 they
@@ -8,7 +8,6 @@ are trends. With ``--inputs``, a folder with the artifact's ``inputs.tar.gz``, w
 a reproduction.
 """
 
-import argparse
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +29,7 @@ from sw.analytic.spec.load import load_layers, load_search, load_spec
 from sw.analytic.spec.read_network import Layer
 
 from .dots import dots
+from .table_markers import PrintedTable, benchmark_parser
 
 # Densities of A and B, and latency over that of the dense pair, as figure 13 plots it.
 FIGURE_13 = (
@@ -464,17 +464,18 @@ PARTS: dict[str, Callable[[Report], None]] = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the parts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--evaluations", type=int, default=4000)
     parser.add_argument("--inputs", type=Path, help="folder with the artifact's inputs.tar.gz")
     parser.add_argument("--plots", type=Path, help="folder for SVG files")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     wrong = next((name for name in options.parts if name not in PARTS), None)
     if wrong is not None:
         parser.error(f"{wrong}: must be one of {', '.join(PARTS)}")
+    tables = {name: PrintedTable(parser, options, name) for name in options.parts or PARTS}
     with tempfile.TemporaryDirectory() as scratch:
         inputs = None
         if options.inputs is not None:
@@ -482,8 +483,10 @@ def main() -> None:
             with tarfile.open(options.inputs / "inputs.tar.gz") as archive:
                 archive.extractall(inputs, filter="data")
         report = Report(options.evaluations, inputs, options.plots)
-        for name in options.parts or PARTS:
-            PARTS[name](report)
+        for name, printed in tables.items():
+            with printed.printing():
+                PARTS[name](report)
+            printed.write()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
+
 KINDS: dict[str, Callable[[float], str]] = {
     # 16 edges a node, about an eighth of them drawn twice.
     "rmat": lambda nonzeros: f"rmat:{round(math.log2(nonzeros / 16))}:16",
@@ -136,9 +138,9 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table; returns 1 when a size failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--config", default="edge")
     parser.add_argument("--kind", nargs="+", choices=tuple(KINDS), default=list(KINDS))
     parser.add_argument("--most", type=float, default=1e8, help="nonzeros of the largest")
@@ -149,10 +151,11 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="records so far and new ones, one a line")
     parser.add_argument("--plot", type=Path, help="an SVG file to write (needs matplotlib)")
     parser.add_argument("--one", metavar="OPERAND", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.one:
         print(json.dumps(measure(options.one, options.config, options.most_read, options.most_macs)))
         return 0
+    printed = PrintedTable(parser, options)
     rows: list[dict[str, Any]] = []
     if options.json is not None and options.json.exists():
         rows = [json.loads(line) for line in options.json.read_text(encoding="utf-8").splitlines()]
@@ -175,7 +178,9 @@ def main() -> int:
             if options.json is not None:
                 with options.json.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
-    print(table(rows))
+    printed.line(table(rows))
+    if not failed:
+        printed.write()
     if options.plot is not None:
         plot(rows, options.plot)
     return int(failed)

@@ -1,6 +1,6 @@
 """How fast the compiled simulation is: cycles a second, beside a cocotb-driven run of the same work, build time, memory.
 
-    python -m benchmarks.simulation [--designs edge server] [--operand pyamg:airfoil] [--long pyamg:bar]
+    python -m benchmarks.simulation [--designs edge server] [--operand pyamg:airfoil] [--long pyamg:bar] [--docs PAGE]
 
 Each design is built from nothing in a folder of its own, so that the time is that of a first run. Cycles a second are those
 of the longer operand: with one thread by processor time, so that other work on the machine does not count, and with as many
@@ -8,7 +8,6 @@ as there are processors by the wall clock. The cocotb run drives the same Verilo
 clock cycle.
 """
 
-import argparse
 import json
 import os
 import re
@@ -17,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.table_markers import ROOT, PrintedTable, benchmark_parser
 from gen.design import Design, load_design
 from gen.elaborate import accelerator
 from sw.operands import load
@@ -26,7 +27,6 @@ from sw.policies.registry import schedule
 from sw.runtime.simulation.engine import THREADS, simulation_threads
 from verif.runner import run_bench
 
-ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = ("design", "PEs", "build", "memory", "operand", "cycles", "cycles/s", "threads", "cocotb cycles/s", "ratio")
 
 
@@ -106,15 +106,15 @@ def driven(design: Design, operand: str) -> float:
     return int(found[1]) / float(found[2])
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--designs", nargs="+", default=["edge", "server"])
     parser.add_argument("--operand", default="pyamg:airfoil")
     parser.add_argument("--long", default="pyamg:bar")
-    options = parser.parse_args()
-    print("| " + " | ".join(COLUMNS) + " |")
-    print("|" + " --- |" * len(COLUMNS), flush=True)
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
+    printed.head(COLUMNS)
     for name in options.designs:
         design = load_design(name)
         with tempfile.TemporaryDirectory() as cache:
@@ -131,7 +131,8 @@ def main() -> int:
         slow = driven(design, options.operand)
         cells = [name, str(design.pe.count), f"{build:.0f} s", f"{memory:.0f} MiB", options.long, f"{cycles:,}"]
         cells += [f"{speed:,.0f}", f"{threads}: {shared:,.0f}", f"{slow:,.0f}", f"{max(speed, shared) / slow:.0f}"]
-        print("| " + " | ".join(cells) + " |", flush=True)
+        printed.row(cells)
+    printed.write()
     return 0
 
 

@@ -7,7 +7,6 @@ The library is that of ``benchmarks.cells``. The PE without it keeps a column in
 of buffer, same output registers. Every distinct module is mapped once; nothing is optimised across modules.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from rtl.pe.weight_stationary import WeightStationaryPe, row_sum
 from rtl.types import COORDINATE_WIDTH, VALUE_WIDTH
 
 from .builds import Areas
+from .table_markers import PrintedTable, benchmark_parser
 
 #: Parts of the PE: name in the table, modules.
 PARTS = (
@@ -171,15 +171,17 @@ def table(areas: Areas, vector: int, entries: int, value: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--liberty", type=Path, required=True, metavar="FILE", help="the cell library")
     parser.add_argument("--vector", type=int, default=8, help="MACs of the PE")
     parser.add_argument("--entries", type=int, default=32, help="entries of its buffer, 4 bytes each")
     parser.add_argument("--value", choices=VALUES, default="int32")
     options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     if not options.liberty.is_file():
         raise ToolError(f"There is no library {options.liberty}; Debian: apt-get install qflow-tech-osu018")
-    print(table(Areas(options.liberty), options.vector, options.entries, options.value))
+    printed.line(table(Areas(options.liberty), options.vector, options.entries, options.value))
+    printed.write()
     return 0
 
 

@@ -6,7 +6,9 @@ else; :func:`stamp` says with which version and when. A benchmark of one table h
 """
 
 import argparse
+import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from gen import __version__
 __all__ = ["PrintedTable", "benchmark_parser", "cells", "replaced", "stamp", "table", "write_table"]
 
 ROOT = Path(__file__).resolve().parent.parent
+# In place of what is measured: the files of a table have no address that a reader could use.
+OPERANDS = "OPERAND..."
 
 
 def _parts(text: str, name: str) -> tuple[str, str, str]:
@@ -65,54 +69,61 @@ def stamp(command: str) -> str:
 
 def benchmark_parser(file: str, description: str | None) -> argparse.ArgumentParser:
     """The command line of the benchmark in ``file``, with ``--docs``."""
+    path = Path(file)
     parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{Path(file).stem}",
+        prog=f"python -m benchmarks.{path.parent.name if path.stem == '__main__' else path.stem}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--docs", type=Path, metavar="PAGE", help="where the table is put between its markers")
     parser.add_argument(
-        "--part", metavar="WORD", help="tells the table from others of the same command with other operands"
+        "--group", metavar="WORD", help="tells the table from others of the same command with other operands"
     )
     return parser
 
 
 def _words(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[str]:
-    """Options of a command that differ from their defaults, in the parser's order. Files are left out: no row depends on them."""
+    """The part of a command, OPERANDS for operands, and options that differ from their defaults, in the parser's order. Files are
+    left out: no row depends on them."""
     for action in parser._actions:
         value = getattr(options, action.dest, action.default)
-        if not action.option_strings or action.type is Path or value in (action.default, None):
+        if action.choices is not None and not action.option_strings:
+            yield value
+            if isinstance(action.choices, dict):
+                yield from _words(action.choices[value], options)
+        elif action.type is Path or value in (action.default, None, []):
             continue
-        flag = action.option_strings[0]
-        if action.nargs == 0:
-            yield flag
-        elif not isinstance(value, (list, tuple)):
-            yield from (flag, str(value))
+        elif not action.option_strings:
+            yield OPERANDS
+        elif action.metavar == "OPERAND":
+            yield f"{action.option_strings[0]} {OPERANDS}"
+        elif action.nargs == 0:
+            yield action.option_strings[0]
         elif isinstance(action, argparse._AppendAction):
-            yield from (word for one in value for word in (flag, str(one)))
+            yield from (word for one in value for word in (action.option_strings[0], str(one)))
         else:
-            yield from (flag, *map(str, value))
+            yield from (action.option_strings[0], *map(str, value if action.nargs else [value]))
 
 
 class PrintedTable:
     """Lines that are printed as they are found and, where ``--docs`` names a page, stand there between markers in the end.
 
     Their name is the module and the options that differ from what they are without a word: ``packed --value bf16``. A page
-    without these markers ends the command at once, not after its runs.
+    without these markers ends the command at once, not after its runs. part: one of those that a command of several makes.
     """
 
-    def __init__(self, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    def __init__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, part: str | None = None) -> None:
         words = list(_words(parser, options))
-        self.name = " ".join([parser.prog.rpartition(".")[2], *words])
+        if part is not None:
+            words = [part, *(word for word in words if word != OPERANDS)]
+        self.name = " ".join([parser.prog.rpartition(".")[2], *(word for word in words if not word.endswith(OPERANDS))])
         self.page: Path | None = options.docs
         self.lines: list[str] = []
         if self.page is None:
             return
         path = self.page.resolve()
         page = path.relative_to(ROOT) if path.is_relative_to(ROOT) else self.page
-        given = [action for action in parser._actions if not action.option_strings]
-        named = any(getattr(options, action.dest) != action.default for action in given)
-        self.command = " ".join([parser.prog, *words, "--docs", page.as_posix(), *(["OPERAND..."] if named else [])])
+        self.command = " ".join([parser.prog, "--docs", page.as_posix(), *words])
         try:
             table(path.read_text(encoding="utf-8"), self.name)
         except (OSError, ValueError) as problem:
@@ -120,7 +131,7 @@ class PrintedTable:
 
     def line(self, text: str = "") -> None:
         print(text, flush=True)
-        self.lines.append(text)
+        self.lines += text.split("\n")
 
     def row(self, cells: Iterable[str]) -> None:
         self.line(f"| {' | '.join(cells)} |")
@@ -129,6 +140,13 @@ class PrintedTable:
         """Names of columns; numbers in all but the first ``texts`` stand to the right."""
         self.row(columns)
         self.row(["---"] * texts + ["---:"] * (len(columns) - texts))
+
+    @contextmanager
+    def printing(self) -> Iterator[None]:
+        """What is printed meanwhile are lines of the table."""
+        with redirect_stdout(io.StringIO()) as printed:
+            yield
+        self.line(printed.getvalue().strip("\n"))
 
     def write(self) -> None:
         """Puts the lines and their stamp into the page, if there is one."""

@@ -1,6 +1,6 @@
 """TTM and MTTKRP on the machine of D2T2's paper: exact traffic of its tiles against square ones (table 4), and prediction errors.
 
-    python -m benchmarks.tensors [--buffer 131072] [--errors] [--searched] [--json FILE] [TENSOR...]
+    python -m benchmarks.tensors [--buffer 131072] [--errors] [--searched] [--json FILE] [--docs PAGE] [TENSOR...]
 
 The matrices are even noise of 1 % (``--density``), sized as in section 6.3: l x max(i, j) for TTM, k x i and l x i for MTTKRP.
 ``uniform``: the conservative cube. ``wide``: that, with as much of the free rank as a dense tile leaves room for.
@@ -9,14 +9,15 @@ of all shapes that d2t2 looks at, each grown. Without TENSOR: tensors made in th
 uneven as the exponent says; they are stand-ins, not those tensors.
 """
 
-import argparse
 import json
-import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.operand_sets import geometric_mean
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.operands import load
 from sw.operands.load_tensor import load_tensor
 from sw.stats.csf import WORD_BYTES
@@ -104,11 +105,6 @@ def error(task: Problem, model: TensorTrafficModel, sides: Sides) -> float:
     return model.predict(sides).total / tensor_traffic(task, sides).total - 1
 
 
-def mean(values: list[float]) -> float:
-    """Geometric mean."""
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
-
-
 def table(rows: list[dict[str, Any]], kernel: str) -> str:
     """Traffic of the conservative cube, and how many times less the others move."""
     rows = [row for row in rows if row["kernel"] == kernel]
@@ -136,8 +132,8 @@ def table(rows: list[dict[str, Any]], kernel: str) -> str:
             f"| {shown} | {row['nnz']:,} | {row['bytes']['uniform'] / 1e6:,.0f} | {' | '.join(cells)} | {paper} | {sides} | "
             f"{' | '.join(off)} |"
         )
-    means = " | ".join(f"{mean(gains[kind]):.2f}" for kind in kinds)
-    lines.append(f"| **geometric mean** | | | {means} | {mean(list(PAPER[kernel].values())):.2f} | | | |")
+    means = " | ".join(f"{geometric_mean(gains[kind]):.2f}" for kind in kinds)
+    lines.append(f"| **geometric mean** | | | {means} | {geometric_mean(list(PAPER[kernel].values())):.2f} | | | |")
     return "\n".join(lines)
 
 
@@ -150,16 +146,17 @@ def table_of_errors(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Prints a table for each kernel."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("tensors", nargs="*", default=list(STAND_INS), metavar="TENSOR")
     parser.add_argument("--buffer", type=int, default=131072, help="bytes for each input operand")
     parser.add_argument("--density", type=float, default=0.01, help="of the random matrices")
     parser.add_argument("--errors", action="store_true", help="also how far predictions are from exact traffic")
     parser.add_argument("--searched", action="store_true", help="also the best of all shapes by exact traffic")
     parser.add_argument("--json", type=Path, help="rows so far and new ones, one a line")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
     rows: list[dict[str, Any]] = []
     if options.json is not None and options.json.exists():
         rows = [json.loads(line) for line in options.json.read_text(encoding="utf-8").splitlines()]
@@ -176,9 +173,10 @@ def main() -> None:
                     file.write(json.dumps(row) + "\n")
     rows = [row for row in rows if row["tensor"] in options.tensors]
     for name in KERNELS:
-        print(table(rows, name), end="\n\n")
+        printed.line(table(rows, name) + "\n")
     if all("errors" in row for row in rows):
-        print(table_of_errors(rows))
+        printed.line(table_of_errors(rows))
+    printed.write()
 
 
 if __name__ == "__main__":

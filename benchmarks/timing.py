@@ -16,7 +16,6 @@ Inputs and outputs are no pins and have no delay: the frequency is that of paths
 place by chance differs by 10 % from seed to seed, so the middle of five is the number to compare.
 """
 
-import argparse
 import ast
 import importlib
 import json
@@ -29,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.blocks import block_kind, build_block, settings
 from gen.design import Design, DesignError, load_design
 from gen.elaborate import accelerator
@@ -67,7 +67,7 @@ TABLE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("--block", metavar="NAME|MODULE:CLASS", help="a block by name or class; its parameters follow")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="parameters of --block, as Python literals")
     parser.add_argument("--config", default="edge", help="a design by name or file")
@@ -84,7 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="rows of --all that hold the word")
     options = parser.parse_args(arguments)
     if options.all:
-        return _table(options.only, options.seeds, options.frequency, options.nextpnr or nextpnr(), options.json)
+        printed = PrintedTable(parser, options)
+        _table(printed, options.only, options.seeds, options.frequency, options.nextpnr or nextpnr(), options.json)
+        printed.write()
+        return 0
     if options.block:
         design = load_design(options.config, options.set)
         top, modules = converted(_block(options.block, options.parameters, design))
@@ -106,10 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _table(only: Sequence[str], seeds: int, frequency: float, tool: str, json_file: Path | None) -> int:
-    """Prints the rows of ``TABLE`` as they are done, in Markdown."""
-    print("| block | LUT4 | FF | CCU2C | DPR16X4 | DP16KD | MHz | longest path |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+def _table(
+    printed: PrintedTable, only: Sequence[str], seeds: int, frequency: float, tool: str, json_file: Path | None
+) -> None:
+    """Prints the rows of ``TABLE`` as they are done."""
+    printed.head(("block", "LUT4", "FF", "CCU2C", "DPR16X4", "DP16KD", "MHz", "longest path"))
     record = []
     for label, config, what in TABLE:
         if only and not any(word in label for word in only):
@@ -117,12 +121,11 @@ def _table(only: Sequence[str], seeds: int, frequency: float, tool: str, json_fi
         name, modules = table_module(config, what)
         entry = measured(name, modules, [], seeds, frequency, tool)
         record.append({"label": label} | entry)
-        cells = " | ".join(f"{entry['cells'][cell]:,}" for cell in ("LUT4", "FF", "CCU2C", "DPR16X4", "DP16KD"))
+        cells = [f"{entry['cells'][cell]:,}" for cell in ("LUT4", "FF", "CCU2C", "DPR16X4", "DP16KD")]
         spread = f"{entry['median']} ({entry['least']} to {entry['most']})"
-        print(f"| {label} | {cells} | {spread} | {_short(entry['path'])} |", flush=True)
+        printed.row((label, *cells, spread, _short(entry["path"])))
         if json_file:
             json_file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return 0
 
 
 @cache

@@ -1,22 +1,23 @@
 """MINT's table III and figures 10c, 12, 13 and 14 by our cost model, beside what the paper says.
 
-    python -m benchmarks.sage table3|without|figure10c|figure12|figure13|figure14|search [--plot FILE.svg] [OPERAND...]
+    python -m benchmarks.sage table3|without|figure10c|figure12|figure13|figure14|search [--plot FILE.svg] [--docs PAGE]
+        [OPERAND...]
 
 ``without``: how many rows of table III agree where one assumption is another. ``search``: milliseconds of the search beside
 reading each OPERAND. ``--plot``: figures 13 and 14 as curves. The output leaves as it is computed, dense, as in the paper's
 walkthrough.
 """
 
-import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.sage.workloads import ACTIVATIONS, LAYERS, MATRICES, PRUNINGS, Choice, Published, layer, published
+from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.report.curves import Curve, Panel, curves
 from sw.sage.accelerators import ACCELERATORS
 from sw.sage.array import Array
@@ -269,9 +270,9 @@ def search(operands: list[str]) -> None:
             print(f"| {Path(name).name} | {matrix.nnz:,} | {times} | {same.edp / everything[0].edp:.3f} |", flush=True)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Prints one table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__file__, __doc__)
     parts: dict[str, Callable[[], Any]] = {
         "table3": table3,
         "without": without,
@@ -283,11 +284,11 @@ def main() -> int:
     parser.add_argument("part", choices=[*parts, "search"])
     parser.add_argument("--plot", type=Path, help="an SVG file to write, of figures 13 and 14")
     parser.add_argument("operands", nargs="*", metavar="OPERAND")
-    options = parser.parse_args()
-    if options.part == "search":
-        search(options.operands)
-        return 0
-    panels = parts[options.part]()
+    options = parser.parse_args(arguments)
+    printed = PrintedTable(parser, options)
+    with printed.printing():
+        panels = search(options.operands) if options.part == "search" else parts[options.part]()
+    printed.write()
     if options.plot is not None:
         if panels is None:
             print(f"--plot: {options.part} has no plot: must be of figure13 or figure14", file=sys.stderr)

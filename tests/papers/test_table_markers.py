@@ -84,7 +84,7 @@ def test_what_is_printed_stands_in_the_page(tmp_path: Path, capsys: pytest.Captu
     made.write()
     rows = ["| operand | of | cycles |", "| --- | --- | ---: |", "| z | y | 7 |"]
     assert capsys.readouterr().out.splitlines() == rows
-    command = f"python -m benchmarks.stripes --errors --docs {page} OPERAND..."
+    command = f"python -m benchmarks.stripes --docs {page} OPERAND... --errors"
     assert table(page.read_text(encoding="utf-8"), made.name) == [*rows, "", stamp(command)]
 
 

@@ -1,0 +1,202 @@
+"""Tables of the manual that a benchmark prints by `PrintedTable`: cheap rows of each are made anew and compared with the page.
+
+A row is found by its first cell. Cells that are seconds, at the end of a row, are left out.
+"""
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmarks.table_markers import table
+from tests.tools import long_run
+
+DOCS = Path(__file__).parents[2] / "docs"
+AIRFOIL, CUBE = "pyamg:airfoil", "pyamg:unit_cube"
+BANDS = ("band of 3, 6,000 rows", "5,000 rows, 9,000 scattered nonzeros")
+NOISE, FULL = "uniform:100:100:0.1:seed=1", "dense:30:60"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A block of a page, and what makes some rows of it: the words of its benchmark's command.
+
+    rows: first cells of those that are compared; what was asked for without them. seconds: columns at the end.
+    """
+
+    page: str
+    block: str
+    words: Sequence[str]
+    rows: Sequence[str] = ()
+    seconds: int = 0
+
+    def __str__(self) -> str:
+        return re.sub(r"\W+", "-", self.block)
+
+
+# Counts, cost models and the model tier.
+QUICK = (
+    Made(page="benchmarks.md", block="row_order", words=[AIRFOIL, CUBE], seconds=2),
+    Made(page="tilings.md", block="bounds", words=[AIRFOIL], rows=[f"{AIRFOIL}, natural", f"{AIRFOIL}, greedy"]),
+    Made(page="benchmarks.md", block="tilings", words=[AIRFOIL, CUBE]),
+    Made(page="benchmarks.md", block="engines pairs", words=["pairs", AIRFOIL], rows=[f"{AIRFOIL} x {AIRFOIL}", ""]),
+    Made(
+        page="benchmarks.md",
+        block="engines densities",
+        words=["densities", "--percent", "0.0001", "0.01"],
+        rows=["A and B of the density", "B dense, 64 columns"],
+    ),
+    Made(page="papers.md", block="estimates", words=[AIRFOIL, "mycielskian:11"], rows=["airfoil", "mycielskian11"]),
+    Made(
+        page="papers.md",
+        block="kernels",
+        words=["--features", "uniform:20000:64:0.3", "--graphs"],
+        rows=["uniform:20000:64:0.3"],
+    ),
+    Made(
+        page="papers.md",
+        block="tensors",
+        words=["tensor:1547:78:33:649300:exponent=0.3:values=one"],
+        rows=["like Chicago-crime3"],
+    ),
+    Made(page="formats.md", block="formats", words=[], rows=["1e-06 %", "100 %"]),
+    *(
+        Made(page="sage.md", block=f"sage {part}", words=[part], rows=rows)
+        for part, rows in (
+            ("table3", ["journal", "m3plates", "Uber", "dendrimer", "cavity14"]),
+            ("figure10c", ["journal", "m3plates", "**geometric mean** (paper: about 1000)"]),
+            ("figure12", ["journal", "speech2", "m3plates"]),
+            ("figure13", ["journal", "m3plates", "**more than flexible, geometric mean**"]),
+            ("figure14", ["1", "8", "**more than flexible**"]),
+        )
+    ),
+    *(
+        Made(page="analysis.md", block=f"papers_sparseloop {part}", words=[part], rows=rows)
+        for part, rows in (
+            ("figure1", ["0.01", "0.8"]),
+            ("figure12", ["layer 7, channels alike", "layer 25, channels alike"]),
+            ("figure13", ["0.9", "0.3"]),
+            ("figure15", ["STC", "DSTC"]),
+            ("figure16", ["2:4", "2:8"]),
+            ("figure17", ["1e-05", "0.5"]),
+        )
+    ),
+)
+# In the hardware of small designs.
+SMALL = (
+    Made(page="benchmarks.md", block="overlap", words=[NOISE, FULL], rows=["uniform-100-100-0.1-seed1", "dense-30-60"]),
+    Made(page="benchmarks.md", block="model", words=["--designs", "tiny", AIRFOIL, CUBE], rows=["tiny"]),
+    Made(
+        page="benchmarks.md",
+        block="shapes --design tiny",
+        words=["--design", "tiny", "band of 3,", "5,000 rows"],
+        rows=BANDS,
+    ),
+    Made(page="benchmarks.md", block="long_rows", words=["--rows", "0", "4"], rows=["4", "5"]),
+)
+# In that of `edge`, whose simulation takes a minute to build.
+LARGE = (
+    Made(page="benchmarks.md", block="matrices", words=[AIRFOIL, CUBE]),
+    Made(page="benchmarks.md", block="packed", words=[AIRFOIL, CUBE]),
+    Made(page="benchmarks.md", block="shapes", words=["band of 3,", "5,000 rows"], rows=BANDS),
+    Made(page="benchmarks.md", block="memory_formats", words=["dense:60:90"], rows=["dense-60-90"]),
+    Made(page="blocks/converter.md", block="conversions", words=[], rows=["dense", "coo", "csc"]),
+)
+PACKED_LINES = (
+    "packed --value fp32 --value bf16 --set buffer.line_beats=2 --set pe.leaf_lines=2 --set pe.queue_lines=512"
+)
+#: Blocks without a test of rows, and why.
+DEAR = {
+    PACKED_LINES: "another design of `edge`, built for it alone",
+    "matrices --config server": "the simulation of `server` builds for minutes",
+    "matrices --group strips": "each run takes 6 to 45 million cycles",
+    "matrices --group unfitted": "of the same command as `matrices`, whose rows are compared",
+    "conversions --group tensors": "of the same command as `conversions`, whose rows are compared",
+    "tensors --errors": "of the same runs as `tensors`, whose rows are compared",
+    "stationary_cycles": "its rows are means over 39 runs in the hardware, more than a minute together",
+    "sage without": "twelve assumptions, each a whole table III",
+    "sage search": "milliseconds",
+    "analysis": "microseconds",
+    "scaling": "seconds and memory, 10^5 to 10^8 nonzeros",
+    "simulation": "seconds and memory",
+    "papers_sparseloop table7": "4,000 mappings of each layer",
+    "papers_sparseloop saving": "4,000 mappings of each layer",
+    "papers_sparseloop designs": "4,000 mappings of each layer and design",
+    "timing --all": "five placements of each block, hours",
+    "cells": "a cell library that is not part of the project",
+    "builds": "a cell library that is not part of the project, an hour",
+    "stationary": "a cell library that is not part of the project",
+    "stationary --value fp32": "a cell library that is not part of the project",
+    "stationary --entries 128": "a cell library that is not part of the project",
+}
+
+
+def rows(lines: Sequence[str]) -> list[tuple[bool, tuple[str, ...]]]:
+    """Cells of each row, and whether it is the head of a table."""
+    pairs = zip(["", *lines], lines, strict=False)
+    return [
+        (not before.startswith("|"), tuple(cell.strip() for cell in line.strip("|").split("|")))
+        for before, line in pairs
+        if line.startswith("|")
+    ]
+
+
+def compared(made: Made, printed: str) -> None:
+    """Fails with the rows and heads that were printed and are not in the page."""
+    first = {*(made.rows or made.words)}
+    now = [cells for head, cells in rows(printed.splitlines()) if head or cells[0] in first]
+    assert {cells[0] for cells in now} >= first
+    known = [cells for _, cells in rows(table((DOCS / made.page).read_text(encoding="utf-8"), made.block))]
+    other = []
+    for cells in now:
+        steady = cells[: len(cells) - made.seconds]
+        if steady not in [row[: len(steady)] for row in known]:
+            other.append(" | ".join(steady))
+    assert not other, (
+        f"docs/{made.page}, {made.block}: the command gives other rows today, so the table is to be made anew"
+    )
+
+
+def made_anew(made: Made, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the benchmark prints; its records go to a folder of this test."""
+    name = made.block.split(" ")[0]
+    module = importlib.import_module(f"benchmarks.{name}" + ".__main__" * (name == "sage"))
+    words = [*made.words]
+    if name in ("matrices", "packed", "row_order", "bounds"):
+        words += ["--out", str(out)]
+    assert not module.main(words)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("made", QUICK, ids=str)
+def test_rows_of_models(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compared(made, made_anew(made, tmp_path, capsys))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", SMALL, ids=str)
+def test_rows_of_small_hardware(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compared(made, made_anew(made, tmp_path, capsys))
+
+
+@long_run()
+@pytest.mark.parametrize("made", LARGE, ids=str)
+def test_rows_of_large_hardware(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compared(made, made_anew(made, tmp_path, capsys))
+
+
+def test_every_block_is_compared_or_says_why_not() -> None:
+    tested = {(made.page, made.block) for made in (*QUICK, *SMALL, *LARGE)}
+    found = {
+        (path.relative_to(DOCS).as_posix(), name)
+        for path in DOCS.rglob("*.md")
+        for name, module in re.findall(
+            r"<!-- (.+?): python -m benchmarks\.(\w+) --docs ", path.read_text(encoding="utf-8")
+        )
+        if name.split(" ")[0] == module
+    }
+    assert tested <= found and len(found) > 40
+    assert {name for _, name in found - tested} == set(DEAR)
