@@ -54,6 +54,7 @@ DATA_LIBRARIES = {"numpy", "scipy"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
 SW_LIBRARIES = {
     "jit": {"numba"},
+    "plan": {"sknetwork"},
     "operands": {"google", "h5py", "networkx", "onnx", "pooch", "pyamg", "requests", "safetensors"},
     "report": {"jinja2", "pyarrow"},
     "analytic": {"jinja2", "pydantic", "yaml"},

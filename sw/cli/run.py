@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sw.scheme.terms import GATHERS
 
 from . import options
+from .output import check_folder, default_folder, keep_scheme
 from .printed import STAY, Outcome, printed
+from .timing import compile_seconds
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -77,7 +79,6 @@ def run(
     from sw.runtime.result import result_record
 
     from .memory_formats import Conversions, MemoryFormats
-    from .output import check_folder, default_folder, keep_scheme
     from .pipeline import (
         SchemeChoice,
         choose_scheme,
@@ -92,12 +93,11 @@ def run(
         require_tier,
         verify,
     )
-    from .timing import compile_seconds
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
-    rules: dict[str, Any] = {"tuning": tuning, "row_order": row_order, "partial_rows": partial_rows, "load": load}
-    rules |= {"effort": effort, "seed": seed}
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), **rules)
+    choice = SchemeChoice(
+        tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed, load=load,
+        row_order=row_order, effort=effort, partial_rows=partial_rows)  # fmt: skip
     console.compiled = compile_seconds
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
