@@ -53,8 +53,8 @@ QUICK = (
     Made(
         page="papers.md",
         block="kernels",
-        words=["--features", "uniform:20000:64:0.3", "--graphs"],
-        rows=["uniform:20000:64:0.3"],
+        words=["--features", "uniform:2000:64:0.1", "--graphs"],
+        rows=["uniform:2000:64:0.1"],
     ),
     Made(
         page="papers.md",
