@@ -8,10 +8,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from benchmarks.table_markers import table
+from benchmarks.table_markers import OPERANDS, PrintedTable, table
 from tests.tools import long_run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -39,8 +41,13 @@ class Made:
 
 # Counts, cost models and the model tier.
 QUICK = (
-    Made(page="benchmarks.md", block="row_order", words=[AIRFOIL, CUBE], seconds=2),
-    Made(page="tilings.md", block="bounds", words=[AIRFOIL], rows=[f"{AIRFOIL}, natural", f"{AIRFOIL}, greedy"]),
+    Made(page="benchmarks.md", block="row_order", words=[AIRFOIL, "mycielskian:9"], seconds=2),
+    Made(
+        page="tilings.md",
+        block="bounds",
+        words=["--order", "natural", AIRFOIL, "mycielskian:9"],
+        rows=[f"{AIRFOIL}, natural", "mycielskian:9, natural"],
+    ),
     Made(page="benchmarks.md", block="tilings", words=[AIRFOIL, CUBE]),
     Made(page="benchmarks.md", block="engines pairs", words=["pairs", AIRFOIL], rows=[f"{AIRFOIL} x {AIRFOIL}", ""]),
     Made(
@@ -185,14 +192,16 @@ def compared(made: Made, printed: str) -> None:
     )
 
 
+def benchmark(block: str) -> ModuleType:
+    """What writes the block."""
+    name = block.split(" ")[0]
+    return importlib.import_module(f"benchmarks.{name}" + ".__main__" * (name == "sage"))
+
+
 def made_anew(made: Made, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """What the benchmark prints; its records go to a folder of this test."""
-    name = made.block.split(" ")[0]
-    module = importlib.import_module(f"benchmarks.{name}" + ".__main__" * (name == "sage"))
-    words = [*made.words]
-    if name in ("matrices", "packed", "row_order", "bounds"):
-        words += ["--out", str(out)]
-    assert not module.main(words)
+    keeps = made.block.split(" ")[0] in ("matrices", "packed", "row_order", "bounds")
+    assert not benchmark(made.block).main([*made.words, *(["--out", str(out)] if keeps else [])])
     return capsys.readouterr().out
 
 
@@ -213,18 +222,44 @@ def test_rows_of_large_hardware(made: Made, tmp_path: Path, capsys: pytest.Captu
     compared(made, made_anew(made, tmp_path, capsys))
 
 
+def blocks() -> list[tuple[str, str, str]]:
+    """Page, name and command of all blocks that `PrintedTable` writes: the name begins with the benchmark's."""
+    pattern = r"<!-- ((\w+)(?: .+?)?): (python -m benchmarks\.\2 --docs .*?) -->"
+    texts = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+    return [(page, name, command) for page, text in texts.items() for name, _, command in re.findall(pattern, text)]
+
+
 def test_every_block_is_compared_or_says_why_not() -> None:
     tested = {(made.page, made.block) for made in (*QUICK, *SMALL, *LARGE)}
-    found = {
-        (path.relative_to(DOCS).as_posix(), name)
-        for path in DOCS.rglob("*.md")
-        for name, module in re.findall(
-            r"<!-- (.+?): python -m benchmarks\.(\w+) --docs ", path.read_text(encoding="utf-8")
-        )
-        if name.split(" ")[0] == module
-    }
+    found = {(page, name) for page, name, _ in blocks()}
     assert tested <= found and len(found) > 40
     assert {name for _, name in found - tested} == set(DEAR)
+
+
+class Begun(Exception):
+    """A command has come to its table."""
+
+
+@pytest.mark.parametrize(("page", "name", "command"), blocks(), ids=[name for _, name, _ in blocks()])
+def test_a_block_is_written_by_the_command_that_it_names(
+    page: str, name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = PrintedTable.__init__
+
+    def begun(printed: PrintedTable, *given: Any) -> None:
+        begin(printed, *given)
+        raise Begun((printed.name, printed.command, str(printed.page)))
+
+    monkeypatch.setattr(PrintedTable, "__init__", begun)
+    monkeypatch.chdir(DOCS.parent)
+    file = tmp_path / "file"
+    file.touch()
+    words = [AIRFOIL if word == OPERANDS else word for word in command.split(" ")[3:]]
+    words += {"cells": ["--liberty", str(file)], "builds": ["--liberty", str(file)], "area": [str(file)]}.get(name, [])
+    words += ["--liberty", str(file)] if name.startswith("stationary") and "cycles" not in name else []
+    with pytest.raises(Begun) as found:
+        benchmark(name).main(words)
+    assert found.value.args == ((name, command, f"docs/{page}"),)
 
 
 def by_hand(text: str) -> set[str]:
