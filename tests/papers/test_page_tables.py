@@ -144,7 +144,6 @@ DEAR = {
 
 #: Tables of numbers outside markers, by page and heading.
 BY_HAND = {
-    ("benchmarks.md", "Tailors beside a plain buffet"): "placements of two blocks",
     ("benchmarks.md", "Builds of the converter"): "what the blocks below it and the paper say, with reasons",
     ("benchmarks.md", "A on its way in"): "Yosys takes minutes for each design",
     (
