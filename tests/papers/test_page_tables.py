@@ -69,6 +69,7 @@ QUICK = (
         words=["tensor:1547:78:33:649300:exponent=0.3:values=one"],
         rows=["like Chicago-crime3"],
     ),
+    Made(page="papers.md", block="partial_rows", words=[AIRFOIL, "--steps", "2", "8"], rows=[AIRFOIL]),
     Made(page="formats.md", block="formats", words=[], rows=["1e-06 %", "100 %"]),
     *(
         Made(page="sage.md", block=f"sage {part}", words=[part], rows=rows)
@@ -199,7 +200,7 @@ def benchmark(block: str) -> ModuleType:
 
 def made_anew(made: Made, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """What the benchmark prints; its records go to a folder of this test."""
-    keeps = made.block.split(" ")[0] in ("matrices", "packed", "row_order", "bounds")
+    keeps = made.block.split(" ")[0] in ("matrices", "packed", "row_order", "bounds", "partial_rows")
     assert not benchmark(made.block).main([*made.words, *(["--out", str(out)] if keeps else [])])
     return capsys.readouterr().out
 
