@@ -8,10 +8,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from benchmarks.table_markers import table
+from benchmarks.table_markers import OPERANDS, PrintedTable, table
 from tests.tools import long_run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -39,8 +41,13 @@ class Made:
 
 # Counts, cost models and the model tier.
 QUICK = (
-    Made(page="benchmarks.md", block="row_order", words=[AIRFOIL, CUBE], seconds=2),
-    Made(page="tilings.md", block="bounds", words=[AIRFOIL], rows=[f"{AIRFOIL}, natural", f"{AIRFOIL}, greedy"]),
+    Made(page="benchmarks.md", block="row_order", words=[AIRFOIL, "mycielskian:9"], seconds=2),
+    Made(
+        page="tilings.md",
+        block="bounds",
+        words=["--order", "natural", AIRFOIL, "mycielskian:9"],
+        rows=[f"{AIRFOIL}, natural", "mycielskian:9, natural"],
+    ),
     Made(page="benchmarks.md", block="tilings", words=[AIRFOIL, CUBE]),
     Made(page="benchmarks.md", block="engines pairs", words=["pairs", AIRFOIL], rows=[f"{AIRFOIL} x {AIRFOIL}", ""]),
     Made(
@@ -53,8 +60,8 @@ QUICK = (
     Made(
         page="papers.md",
         block="kernels",
-        words=["--features", "uniform:20000:64:0.3", "--graphs"],
-        rows=["uniform:20000:64:0.3"],
+        words=["--features", "uniform:2000:64:0.1", "--graphs"],
+        rows=["uniform:2000:64:0.1"],
     ),
     Made(
         page="papers.md",
@@ -62,6 +69,7 @@ QUICK = (
         words=["tensor:1547:78:33:649300:exponent=0.3:values=one"],
         rows=["like Chicago-crime3"],
     ),
+    Made(page="papers.md", block="partial_rows", words=[AIRFOIL, "--steps", "2", "8"], rows=[AIRFOIL]),
     Made(page="formats.md", block="formats", words=[], rows=["1e-06 %", "100 %"]),
     *(
         Made(page="sage.md", block=f"sage {part}", words=[part], rows=rows)
@@ -88,7 +96,7 @@ QUICK = (
 # In the hardware of small designs.
 SMALL = (
     Made(page="benchmarks.md", block="overlap", words=[NOISE, FULL], rows=["uniform-100-100-0.1-seed1", "dense-30-60"]),
-    Made(page="benchmarks.md", block="model", words=["--designs", "tiny", AIRFOIL, CUBE], rows=["tiny"]),
+    Made(page="benchmarks.md", block="model", words=[AIRFOIL, CUBE, "--designs", "tiny"], rows=["tiny"]),
     Made(
         page="benchmarks.md",
         block="shapes --design tiny",
@@ -128,11 +136,35 @@ DEAR = {
     "papers_sparseloop saving": "4,000 mappings of each layer",
     "papers_sparseloop designs": "4,000 mappings of each layer and design",
     "timing --all": "five placements of each block, hours",
+    "area": "Yosys takes minutes for `edge`",
     "cells": "a cell library that is not part of the project",
     "builds": "a cell library that is not part of the project, an hour",
     "stationary": "a cell library that is not part of the project",
     "stationary --value fp32": "a cell library that is not part of the project",
     "stationary --entries 128": "a cell library that is not part of the project",
+}
+
+
+#: Tables of numbers outside markers, by page and heading.
+BY_HAND = {
+    ("benchmarks.md", "Builds of the converter"): "what the blocks below it and the paper say, with reasons",
+    ("benchmarks.md", "A on its way in"): "Yosys takes minutes for each design",
+    (
+        "papers.md",
+        "HYTE: against Tailors, DRT and HARP, at its true 4 MiB",
+    ): "what the blocks below it and the paper say",
+    (
+        "papers.md",
+        "D2T2: traffic against squares, Tailors, DRT and searching everything",
+    ): "what the blocks below it and the paper say",
+    ("formal.md", "Planted faults"): "by `python -m verif.formal --faults --markdown`, with marks of its own",
+    ("command_line.md", "Exit codes"): "nothing measured",
+    ("compare.md", "Comparing tilings"): "nothing measured",
+    ("energy.md", "Figures"): "nothing measured",
+    ("memory_image.md", "Windows"): "nothing measured",
+    ("soak.md", "What comes out"): "nothing measured",
+    ("tensor_kernels.md", "Tensor kernels"): "nothing measured",
+    ("tilings.md", "Dynamic tuning"): "nothing measured",
 }
 
 
@@ -162,14 +194,16 @@ def compared(made: Made, printed: str) -> None:
     )
 
 
+def benchmark(block: str) -> ModuleType:
+    """What writes the block."""
+    name = block.split(" ")[0]
+    return importlib.import_module(f"benchmarks.{name}" + ".__main__" * (name == "sage"))
+
+
 def made_anew(made: Made, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """What the benchmark prints; its records go to a folder of this test."""
-    name = made.block.split(" ")[0]
-    module = importlib.import_module(f"benchmarks.{name}" + ".__main__" * (name == "sage"))
-    words = [*made.words]
-    if name in ("matrices", "packed", "row_order", "bounds"):
-        words += ["--out", str(out)]
-    assert not module.main(words)
+    keeps = made.block.split(" ")[0] in ("matrices", "packed", "row_order", "bounds", "partial_rows")
+    assert not benchmark(made.block).main([*made.words, *(["--out", str(out)] if keeps else [])])
     return capsys.readouterr().out
 
 
@@ -190,15 +224,66 @@ def test_rows_of_large_hardware(made: Made, tmp_path: Path, capsys: pytest.Captu
     compared(made, made_anew(made, tmp_path, capsys))
 
 
+def blocks() -> list[tuple[str, str, str]]:
+    """Page, name and command of all blocks that `PrintedTable` writes: the name begins with the benchmark's."""
+    pattern = r"<!-- ((\w+)(?: .+?)?): (python -m benchmarks\.\2 --docs .*?) -->"
+    texts = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+    return [(page, name, command) for page, text in texts.items() for name, _, command in re.findall(pattern, text)]
+
+
 def test_every_block_is_compared_or_says_why_not() -> None:
     tested = {(made.page, made.block) for made in (*QUICK, *SMALL, *LARGE)}
-    found = {
-        (path.relative_to(DOCS).as_posix(), name)
-        for path in DOCS.rglob("*.md")
-        for name, module in re.findall(
-            r"<!-- (.+?): python -m benchmarks\.(\w+) --docs ", path.read_text(encoding="utf-8")
-        )
-        if name.split(" ")[0] == module
-    }
+    found = {(page, name) for page, name, _ in blocks()}
     assert tested <= found and len(found) > 40
     assert {name for _, name in found - tested} == set(DEAR)
+
+
+class Begun(Exception):
+    """A command has come to its table."""
+
+
+@pytest.mark.parametrize(("page", "name", "command"), blocks(), ids=[name for _, name, _ in blocks()])
+def test_a_block_is_written_by_the_command_that_it_names(
+    page: str, name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = PrintedTable.__init__
+
+    def begun(printed: PrintedTable, *given: Any) -> None:
+        begin(printed, *given)
+        raise Begun((printed.name, printed.command, str(printed.page)))
+
+    monkeypatch.setattr(PrintedTable, "__init__", begun)
+    monkeypatch.chdir(DOCS.parent)
+    file = tmp_path / "file"
+    file.touch()
+    words = [AIRFOIL if word == OPERANDS else word for word in command.split(" ")[3:]]
+    words += {"cells": ["--liberty", str(file)], "builds": ["--liberty", str(file)], "area": [str(file)]}.get(name, [])
+    words += ["--liberty", str(file)] if name.startswith("stationary") and "cycles" not in name else []
+    with pytest.raises(Begun) as found:
+        benchmark(name).main(words)
+    assert found.value.args == ((name, command, f"docs/{page}"),)
+
+
+def by_hand(text: str) -> set[str]:
+    """Headings above tables with two rows and more that have a number in a cell of its own, and no markers around."""
+    found, heading, number = set(), "", 0
+    text = re.sub(
+        r"(?s)<!-- (?:(?P<name>[^\n]+?): [^\n]* -->.*?<!-- end of (?P=name)|(?P<what>\w+): begin -->.*?<!-- (?P=what): end) -->",
+        "",
+        text,
+    )
+    for line in text.splitlines():
+        heading = line.lstrip("# ") if re.match("#+ ", line) else heading
+        number = (
+            number + bool(re.search(r"\| *[-+~]?\d[\d,.]* *(%|\||ns |s |MHz)", line)) if line.startswith("|") else 0
+        )
+        if number > 1:
+            found.add(heading)
+    return found
+
+
+def test_every_table_of_numbers_stands_between_markers_or_says_why_not() -> None:
+    """What was, in history.md, is of no command of today."""
+    pages = [path for path in DOCS.glob("*.md") if path.name != "history.md"]
+    found = {(path.name, heading) for path in pages for heading in by_hand(path.read_text(encoding="utf-8"))}
+    assert found == set(BY_HAND)
