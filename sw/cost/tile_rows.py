@@ -89,8 +89,8 @@ class _Steps:
         return [_Tile(int(n) // j, len(self.visits) - 1, int(n) % j, len(places) / (i * j)) for n in places]
 
     def passed(self, tiles: float, i: int, j: int, most: int) -> list[_Tile]:
-        """Some of so many ``tiles`` without work that are visited all the same, at regular distances: of the last step alone where
-        there are no more. ``i``, ``j``: tiles along these ranks.
+        """Some of so many ``tiles`` without work that are visited all the same, at regular distances: of the last step alone
+        where there are no more. ``i``, ``j``: tiles along these ranks.
         """
         idle = i * j - self.visits
         if tiles <= idle[-1]:
