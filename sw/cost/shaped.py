@@ -18,7 +18,7 @@ from .predict import Prediction, predict_rows, work_rows
 from .protocol import Machine
 from .replay import replay
 from .row_replay import Box, TileRows
-from .tile_rows import load_cycles, pick
+from .tile_rows import load_cycles, pick, tile_weights
 from .traffic import TrafficEstimate, words_beside
 
 __all__ = ["predict_shaped", "predict_used"]
@@ -69,12 +69,13 @@ def predict_shaped(workload: Workload, design: Machine, scheme: Scheme) -> Predi
     if len(visited) <= SAMPLED_SHAPES:
         total = sum(cycles(n) for n in visited)
     else:
-        total = 0.0
-        chances = (macs[visited] / max(1.0, macs.sum()) + 1 / len(visited)) / 2 * SAMPLED_SHAPES
-        for number in range(SAMPLED_SHAPES):
-            weights = macs[visited] if number % 2 else np.ones(len(visited))
-            drawn = pick(weights, (number + 0.5) / SAMPLED_SHAPES)
-            total += cycles(visited[drawn]) / float(chances[drawn])
+        even = np.ones(len(visited))
+        drawn = [
+            pick(macs[visited] if number % 2 else even, (number + 0.5) / SAMPLED_SHAPES)
+            for number in range(SAMPLED_SHAPES)
+        ]
+        weights = tile_weights(macs[visited][drawn] / max(1.0, macs.sum()), float(len(visited)))
+        total = sum(float(weight) * cycles(visited[n]) for n, weight in zip(drawn, weights, strict=True))
     time = base.time | {"load": 0, "rows": round(total), "overhead": round(_around(design, len(visited)))}
     whole = total + time["overhead"] + time["assembly"]
     return replace(base, cycles=max(1, round(whole)), tiles=len(visited), time=time)

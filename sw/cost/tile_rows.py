@@ -20,13 +20,13 @@ from .row_replay import Box, TileRows
 from .sampling import runs_of
 from .traffic import TrafficEstimate, words_beside, words_of_c
 
-__all__ = ["assembly_cycles", "load_cycles", "pick", "rows_cycles"]
+__all__ = ["assembly_cycles", "load_cycles", "pick", "rows_cycles", "tile_weights"]
 
 Floats = NDArray[np.float64]
 
 
 class _Tile(NamedTuple):
-    """Which tile, and the chance to draw it."""
+    """Which tile, and the chance to draw it: it stands for one over that."""
 
     i: int
     k: int
@@ -116,7 +116,7 @@ class _Steps:
 
     def drawn(self, count: int) -> list[_Tile]:
         """Some of them, by turns by the MACs to be expected and evenly, at regular distances: no chance is in it."""
-        tiles = []
+        tiles, shares = [], []
         for number in range(count):
             by_macs = number % 2 == 1
             k = pick(self.macs if by_macs else self.visits, (number + 0.5) / count)
@@ -125,10 +125,10 @@ class _Steps:
                 pick(weights if by_macs else np.ones(len(weights)), (number + 1) * step % 1.0)
                 for weights, step in ((of_a, SPREAD), (of_b, SPREAD * SPREAD))
             )
-            expected = of_a[i] * of_b[j] / self.macs.sum()
-            chance = count * (expected + 1 / self.visits.sum()) / 2
-            tiles.append(_Tile(int(rows[i]), k, int(columns[j]), chance))
-        return tiles
+            shares.append(float(of_a[i] * of_b[j] / self.macs.sum()))
+            tiles.append((int(rows[i]), k, int(columns[j])))
+        weights = tile_weights(np.array(shares), float(self.visits.sum()))
+        return [_Tile(*tile, 1 / float(weight)) for tile, weight in zip(tiles, weights, strict=True)]
 
 
 def rows_cycles(found: TrafficEstimate) -> float:
@@ -193,6 +193,17 @@ def assembly_cycles(found: TrafficEstimate) -> float:
     jobs, *_ = assembly_jobs(lengths, begins, radix, lanes, pace.slot_factors, pace.kept_lines)
     effort = workload.row_nonzeros + found.N_j
     return float(jobs_end(jobs, pace)) * float(effort.sum() / effort[rows].sum())
+
+
+def tile_weights(shares: Floats, tiles: float) -> Floats:
+    """How many of so many ``tiles`` each of some stands for, half of which were drawn by their ``shares`` of the MACs and half
+    evenly: together for all tiles, and for all MACs where that leaves none of them out."""
+    drawn = 2 / (len(shares) * (shares + 1 / tiles))
+    known = np.stack([np.ones(len(shares)), shares * tiles])
+    missing = tiles - known @ drawn
+    by, *_ = np.linalg.lstsq((known * drawn) @ known.T, missing, rcond=None)
+    found: Floats = drawn * (1 + by @ known)
+    return found if (found > 0).all() else drawn * tiles / drawn.sum()
 
 
 def pick(weights: Floats, share: float) -> int:
