@@ -37,7 +37,7 @@ class PartsBench:
         self.rng = random.Random(f"{block.module} {pause} {backpressure}")
         self.memory = ClientMemory(dut, block, MEMORY_BYTES, line_bytes)
         self.memory.reader("read_request", "read_data", pattern(pause, "grant"), pattern(pause, "data"))
-        layout = block.layout("partials")
+        layout, self.request = block.layout("partials"), block.layout("read_request")
         self.receiver = StreamReceiver(dut, "partials", dut.clk, pattern(backpressure, "partials"))
         self.breaches: list[str] = []
         self.monitor = StreamMonitor(
@@ -64,6 +64,9 @@ class PartsBench:
         waited = starved = 0
         while True:
             await ReadOnly()
+            if int(self.dut.read_request__valid.value):
+                address = self.request.unpack(int(self.dut.read_request__payload.value))["address"]
+                assert address % self.memory.line_bytes == 0, "lines are asked for by where they begin"
             valid, ready = int(self.dut.partials__valid.value), int(self.dut.partials__ready.value)
             waited = waited + 1 if valid and not ready else 0
             starved = starved + 1 if not valid and not int(self.dut.idle.value) else 0
