@@ -27,15 +27,15 @@ import scipy.sparse as sp
 
 from benchmarks.csf_machine.pair import REORDER, Pair, Shape
 from benchmarks.csf_machine.rivals import drt_traffic, overbooked_bytes, swiftiles_side
+from benchmarks.stand_ins import operand as load
 from benchmarks.table_markers import stamp, write_table
 from sw.cost.tile_traffic import TrafficModel
-from sw.operands import load
 from sw.operands.operand import canonical_csr
-from sw.stats.csf import tile_grid
+from sw.stats.csf import WORD_BYTES, csf_words, tile_grid
 from sw.stats.d2t2 import tile_statistics
 from sw.stats.effmac import exact_effmac
 from sw.stats.pattern import Pattern
-from sw.stats.tiled_traffic import tiled_traffic
+from sw.stats.tiled_traffic import partial_products, tiled_traffic
 
 ORDER = "ikj"
 OPAL_TILE = 32
@@ -49,6 +49,8 @@ SQUARE_ENOUGH = 16
 FEW_BUFFERS = 4
 # ExTensor: bytes a cycle of memory, multipliers.
 MEMORY, ELEMENTS = 68.25, 128
+# What figure 6b counts besides: C as if each of its tiles left once, and the operands alone.
+SQUARES, COUNTED = ("prescient", "tailors", "sized"), ("C once", "A and B")
 Record = dict[str, Any]
 
 
@@ -112,7 +114,18 @@ def inner(operand: str, T: int) -> Record:
     side = swiftiles_side(pair)
     shapes = chosen(pair) | {"tailors": pair.clipped((side, side, side))}
     waiting = pair.exact(shapes["tailors"]).total + overbooked_bytes(pair, shapes["tailors"])
-    return record(operand, pair, shapes, {"waiting": waiting}) | {"macs": exact_effmac(pair.a, pair.b)}
+    counted = {of: {kind: without_parts(pair, shapes[kind], of) for kind in SQUARES} for of in COUNTED}
+    found = record(operand, pair, shapes, {"waiting": waiting})
+    return found | {"macs": exact_effmac(pair.a, pair.b), "counted": counted}
+
+
+def without_parts(pair: Pair, shape: Shape, counted: str) -> float:
+    """Bytes of A and B, and of C as if a tile of it stayed on chip till its last k step, or none of it moved."""
+    moved = pair.exact(shape)
+    if counted == "A and B":
+        return moved.A + moved.B
+    whole = partial_products(pair.a, pair.b, *shape[:2], pair.extent[2])
+    return moved.A + moved.B + WORD_BYTES * float(csf_words(whole.nonzeros, whole.fibers, whole.tiles))
 
 
 def correlations(operand: str, T: int) -> Record:
@@ -195,6 +208,14 @@ def inner_table(rows: list[Record]) -> str:
     fast, less = math.exp(sum(speedup) / len(rows)), over(rows, "prescient", "sized")
     said = f"{fast:.2f} times as fast as prescient, with {less:.2f} times less traffic"
     linear = f", correlation {np.corrcoef(traffic, speedup)[0, 1]:.3f}" if len(rows) > 2 else ""
+    lines += ["", *header([f"over sized, {len(rows)}; of more than {FEW_BUFFERS} buffers", *SQUARES[:-1]])]
+    for of in COUNTED:
+        each = (
+            f"{mean(r['counted'][of][kind] / r['counted'][of]['sized'] for r in rows):.2f}; "
+            f"{mean(r['counted'][of][kind] / r['counted'][of]['sized'] for r in rows if r['buffers'] > FEW_BUFFERS):.2f}"
+            for kind in SQUARES[:-1]
+        )
+        lines.append(cells([of, *each]))
     return "\n".join(
         [*lines, "", f"sized is {said}{linear}; {bound} of {len(rows)} operands are bound by multipliers (figure 6a)"]
     )

@@ -4,7 +4,8 @@
 
 C = A x A on ``server``: 32 elements, 4 MiB, 68 GB/s, gustavson, records of 32 + 32 bits. Operands: also
 ``stencil:NxM``, ``box:NxMxL`` (:mod:`benchmarks.stand_ins`). Sections: ``policies`` (figures 6 and 7), ``energy`` (9), ``steps``
-(8), ``chips`` (10), ``buffers`` (11), ``outer`` and ``inner`` (13), ``samples`` (14), ``sizes``, ``shapes`` and ``orders`` (1).
+(8), ``chips`` (10), ``buffers`` (11), ``outer`` and ``inner`` (13), ``samples`` (14), ``sizes``, ``shapes`` and ``orders`` (1),
+``harp`` (hyte over the simulator's HARP where the operand is so many times the buffer, with this memory and with theirs).
 Records stay in the JSON file, one a line; what is there is not run again.
 
 Baselines by the papers' methods are ``swiftiles``, ``drt``, ``harp``; those of HYTE's published simulator ``even_columns``
@@ -22,6 +23,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,7 @@ SECTIONS = (
     "sizes",
     "shapes",
     "orders",
+    "harp",
 )
 METHODS = ("swiftiles", "drt", "harp")
 EVEN = ("even_columns", "even_squares", "even_rows")
@@ -66,6 +69,9 @@ BUFFERS = (0.25, 0.667, 1, 4, 16)
 SIZES = (1, 2, 4, 8, 16, 0)
 # T_j is so many times as long, T_k shorter, as where both take half of B's cuts (figure 1b).
 SHAPES = (1 / 16, 1 / 4, 1, 4, 16)
+# B over the buffer, and GB/s: of 40.8 bytes a cycle and 12 bytes a nonzero, in nonzeros of 8 bytes (section ``harp``).
+OVERFLOWS = (2, 8, 32)
+STANDARD_GBPS, SIMULATOR_GBPS = 68.0, 27.2
 INNERMOST = ("ijk", "ikj", "jki")
 # Shares of rows and columns; 0 stands for 1 / sqrt(N).
 SAMPLES = (0.1, 0.01, 0.001, 0)
@@ -77,14 +83,16 @@ STANDARD_PES, STANDARD_BYTES, STANDARD_BANKS = 32, 4 << 20, 32
 PICOJOULES_A_BIT, CHIP_WATTS, HOST_WATTS = 20.0, 10.55, 8.5
 
 
-def machine(*, pes: int = STANDARD_PES, buffers: float = 1.0, dataflow: str = "gustavson") -> Design:
-    """``server`` with so many elements, and so much of 4 MiB; a 64th of it managed as a FIFO."""
+def machine(
+    *, pes: int = STANDARD_PES, buffers: float = 1.0, dataflow: str = "gustavson", gbps: float = STANDARD_GBPS
+) -> Design:
+    """``server`` with so many elements, so much of 4 MiB, a 64th of it managed as a FIFO, and so much of memory."""
     banks = max(4, min(64, STANDARD_BANKS * pes // STANDARD_PES))
     line = 64 * banks
     size = round(STANDARD_BYTES * buffers / line) * line
     fifo = max(256, round(size / 64 / 64) * 64)
     changes = [f"pe.count={pes}", f"buffer.bytes={size}", f"buffer.fifo_bytes={fifo}", f"buffer.banks={banks}"]
-    return load_design("server", [*changes, f"pe.dataflow={dataflow}"])
+    return load_design("server", [*changes, f"pe.dataflow={dataflow}", f"dram.bandwidth_gbps={gbps}"])
 
 
 class Bench:
@@ -202,6 +210,11 @@ def points(section: str, bench: Bench, budget: int) -> Iterator[tuple[str, Any]]
         for share in SAMPLES:
             fraction = share or bench.csr.rows**-0.5
             yield f"{share:g}", partial(bench.policy, machine(), "hyte", fraction=fraction)
+    elif section == "harp":
+        for gbps, times in product((STANDARD_GBPS, SIMULATOR_GBPS), OVERFLOWS):
+            design = machine(buffers=8 * bench.csr.nnz / times / STANDARD_BYTES, gbps=gbps)
+            for policy in ("even_rows", "hyte"):
+                yield f"{policy} {times} {gbps:g}", partial(bench.policy, design, policy)
     else:
         yield from tile_points(section, bench)
 
@@ -369,6 +382,28 @@ def gains(rows: Rows) -> str:
     return "\n".join([*lines, line("**mean**", large(steps)), f"| the paper | {paper} |"])
 
 
+def overflows(rows: Rows) -> str:
+    """Cycles of even_rows over those of hyte, by how many times the buffer B is; bytes for the first memory beside."""
+    kinds = list(product((STANDARD_GBPS, SIMULATOR_GBPS), OVERFLOWS))
+    names = [f"{times} x, {gbps:g} GB/s" for gbps, times in kinds]
+    lines = header(["operand", "MACs a nonzero", *names, *(f"bytes, {times} x" for times in OVERFLOWS)])
+
+    def ratios(runs: dict[str, dict[str, Any]]) -> list[float]:
+        pairs = [[runs[f"{policy} {times} {gbps:g}"] for policy in ("even_rows", "hyte")] for gbps, times in kinds]
+        moved = [sum(a["bytes"].values()) / sum(b["bytes"].values()) for a, b in pairs[: len(OVERFLOWS)]]
+        return [*(float(a["cycles"] / b["cycles"]) for a, b in pairs), *moved]
+
+    for operand, runs in rows.items():
+        of = next(iter(runs.values()))
+        cells = [operand, f"{of['macs'] / of['nonzeros']:.0f}", *(f"{ratio:.2f}" for ratio in ratios(runs))]
+        lines.append(f"| {' | '.join(cells)} |")
+    means = [mean(values) for values in zip(*map(ratios, rows.values()), strict=True)]
+    lines.append(f"| **mean** | | {' | '.join(f'{value:.2f}' for value in means)} |")
+    return "\n".join(
+        [*lines, f"| the paper | | {' | '.join(['5.2'] * len(kinds))} | {' | '.join([''] * len(OVERFLOWS))} |"]
+    )
+
+
 PAPERS = {"swiftiles": "7.4", "even_columns": "7.4", "drt": "3.9", "even_squares": "3.9", "harp": "5.2", "even_rows": "5.2",
           "static": "1.15", "best static": "1.0", "offline": "16.2%"}  # fmt: skip
 BY_DATAFLOW = {"outer": "best baseline 1.7", "inner": "best baseline 2.7"}
@@ -381,6 +416,8 @@ def table(section: str, rows: Rows) -> str:
         return f"{speedups(rows, 'static', {'drt': BY_DATAFLOW[section]})}\n\n{shares(rows)}"
     if section == "energy":
         return energies(rows)
+    if section == "harp":
+        return overflows(rows)
     if section == "steps":
         return gains(rows)
     if section == "samples":

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sw.golden.partition import Partition
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import RUN_OF_ROWS, SAMPLED_ENDS, SAMPLED_ROWS
+from sw.plan.thresholds import FEWEST_OF_WIDTH, ROWS_OF_WIDTH, RUN_OF_ROWS, SAMPLED_ENDS, SAMPLED_ROWS, WIDEST
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
 from sw.stats.workload import Workload, effective_width
@@ -36,9 +36,9 @@ class Box(NamedTuple):
 class TileRows:
     """The rows of a scheme's tiles.
 
-    Products meet by chance in the workload's effective width, which the pieces of a row of C share. What a k step leaves of a row
-    is what its products up to there make, or those of the step alone where parts are joined, in the width that makes as many of
-    them as the statistics say.
+    Products of a row meet by chance in a width: the one that makes as many nonzeros of C as the statistics find in the tile's
+    columns up to its k step. Where they find few there it is the workload's effective width, which the pieces of a row of C
+    share. What a k step leaves of a row is what its products up to there make, or those of the step alone where parts are joined.
 
     Parameters
     ----------
@@ -72,24 +72,27 @@ class TileRows:
             self._of_j[j] = lengths_between(b.pointers, b.coordinates, *j)
         return self._of_j[j]
 
-    def cycles(self, box: Box, load_time: float, words: float = 0.0) -> float:
+    def cycles(self, box: Box, load_time: float, words: float = 0.0, *, works: bool = True) -> float:
         """Cycles of one tile's rows, from runs of them where it has many nonzeros.
 
         ``load_time``: cycles of memory in which B's tile comes. ``words``: that each row moves beside the one that says where its
-        nonzeros of A are.
+        nonzeros of A are. ``works``: else the tile only carries rows along.
         """
         workload, joins = self.workload, self.scheme.joins
         (first, end), lengths = box.i, self.lengths(box.j)
         pointers = workload.a.pointers[first : end + 1]
         seen = rows_of_tile(pointers, workload.a.coordinates, lengths, box.k, self.scheme.T_k)
+        if not works:
+            seen = seen._replace(end=seen.begin, inside=np.zeros_like(seen.inside))
         back = self._carries and (box.k[1] == workload.K or not joins)
         sizes = seen.end - seen.begin
         active = np.flatnonzero((sizes > 0) | (back & (seen.before > 0)))
-        # Of the others the dispatcher sees that they are empty.
-        idle = float(IDLE_ROW_CYCLES * (end - first - len(active)))
+        # Of the others the dispatcher sees that they are empty, and that earlier steps left nothing of them.
+        idle = float((IDLE_ROW_CYCLES + (back and box.k[0] > 0)) * (end - first - len(active)))
         if not len(active):
             return max(idle, load_time)
         merged, before = seen.inside[active], seen.before[active]
+        widths = self._widths(box, before, merged)
         weights = np.maximum((merged + before * back) * MERGE_CYCLES / self.design.pe.count, sizes[active] + 2.0)
         drawn, share = _drawn_rows(weights, self._most)
         picked, merged, before = active[drawn], merged[drawn], before[drawn]
@@ -97,13 +100,13 @@ class TileRows:
         leaves = _by_row(a, lengths[a.coordinates + box.k[0]] > 0)
         parts = seen.parts[picked] if joins else np.minimum(1, before)
         last, columns = box.k[1] == workload.K, box.j[1] - box.j[0]
-        of_rows = self._work(columns, a, leaves, merged, before, parts if back else None, last=last)
+        of_rows = self._work(columns, widths, a, leaves, merged, before, parts if back else None, last=last)
         b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
         fitting = fitting_rows(self._partition, b)
         kept = one_tile(len(b) - 1, fitting) if load_time else one_tile(0, 0)
         settings: dict[str, Any] = {
             "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
-            "scanned": box.k != (0, workload.K), "idle": share * idle,
+            "scanned": works and box.k != (0, workload.K), "idle": share * idle,
             "more": share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
         }  # fmt: skip
         found = replay(
@@ -123,28 +126,55 @@ class TileRows:
         ends = min(found, max(0.0, 2 * once - twice))
         return (found - ends) / share + ends
 
+    def _widths(self, box: Box, before: Index, inside: Index) -> tuple[float, float]:
+        """The widths in which products meet ``before`` a tile and up to its end, of rows with so many of them."""
+        counts, columns = self.workload.output, box.j[1] - box.j[0]
+        of_tile = (counts.columns >= box.j[0]) & (counts.columns < box.j[1])
+        of_tile &= (counts.rows >= box.i[0]) & (counts.rows < box.i[1])
+        some = np.linspace(0, len(before) - 1, min(len(before), ROWS_OF_WIDTH)).astype(np.int64)
+        found = []
+        for step, products, usual in (
+            (box.k[0], before, self._part_width),
+            (box.k[1], before + inside, self._width if box.k[1] == self.workload.K else self._part_width),
+        ):
+            seen = of_tile & (counts.first_k < step)
+            if np.count_nonzero(seen) < FEWEST_OF_WIDTH or (self.scheme.joins and step < self.workload.K):
+                found.append(min(usual, float(columns)))
+                continue
+            nonzeros = counts.weighed(seen.astype(np.int64)) * len(some) / len(before)
+            found.append(effective_width(products[some], nonzeros, WIDEST * columns))
+        return found[0], found[1]
+
     def _work(
-        self, columns: int, a: Pattern, leaves: Index, inside: Index, before: Index, parts: Index | None, *, last: bool
+        self,
+        columns: int,
+        widths: tuple[float, float],
+        a: Pattern,
+        leaves: Index,
+        inside: Index,
+        before: Index,
+        parts: Index | None,
+        *,
+        last: bool,
     ) -> RowWork:
         """What rows have to do with so many products ``inside`` a tile; results of those ``before`` it come back in ``parts``."""
-        radix, joins, width = self.design.pe.merge_radix, self.scheme.joins, min(self._width, float(columns))
-        of_parts = min(self._part_width, float(columns))
+        radix, joins = self.design.pe.merge_radix, self.scheme.joins
         partials = of_each = NO_PARTIALS
-        nonzeros, merged = _results(inside + (0 if joins else before), width if last else of_parts), inside
+        nonzeros, merged = _results(inside if joins and not last else inside + before, widths[1], columns), inside
         if parts is not None:
-            back = _results(before / np.maximum(1, parts), of_parts) * parts
+            back = _results(before / np.maximum(1, parts), widths[0], columns) * parts
             partials = np.maximum(np.rint(back).astype(np.int64), before > 0)
             of_each = np.where(before > 0, parts, 0).astype(np.int64)
-            nonzeros = _results(inside + before, width) if last else np.maximum(nonzeros, partials)
             merged, leaves = inside + partials, leaves + of_each
+            nonzeros = nonzeros if joins else np.maximum(nonzeros, partials)
         groups = np.maximum(1, -(-leaves // radix))
-        of_groups = np.where(groups > 1, _results(merged / groups, width) * groups, 0.0)
+        of_groups = np.where(groups > 1, _results(merged / groups, widths[1], columns) * groups, 0.0)
         return RowWork(a, merged, np.minimum(nonzeros, merged), of_groups, partials, of_each)
 
 
-def _results(products: NDArray[Any], width: float) -> Floats:
-    """Nonzeros that so many products of a row make that meet by chance in this width."""
-    found: Floats = -width * np.expm1(-products / width)
+def _results(products: NDArray[Any], width: float, columns: int) -> Floats:
+    """Nonzeros that so many products of a row make that meet by chance in this width, in so many columns."""
+    found: Floats = np.minimum(-width * np.expm1(-products / width), columns)
     return found
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sw.plan.placement import alone
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import SAMPLED_TILES
+from sw.plan.thresholds import SAMPLED_SHAPES, SAMPLED_TILES
 from sw.scheme.explicit_tiles import steps
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import LOAD_TILE
@@ -18,7 +18,7 @@ from .predict import Prediction, predict_rows, work_rows
 from .protocol import Machine
 from .replay import replay
 from .row_replay import Box, TileRows
-from .tile_rows import load_cycles, pick
+from .tile_rows import load_cycles, pick, tile_weights
 from .traffic import TrafficEstimate, words_beside
 
 __all__ = ["predict_shaped", "predict_used"]
@@ -66,15 +66,16 @@ def predict_shaped(workload: Workload, design: Machine, scheme: Scheme) -> Predi
         load_time = load_cycles(extra * of_b[number] / design.lanes, end_k - k, rows.pace)
         return rows.cycles(Box((0, workload.I), (j, end_j), (k, end_k)), load_time, words)
 
-    if len(visited) <= SAMPLED_TILES:
+    if len(visited) <= SAMPLED_SHAPES:
         total = sum(cycles(n) for n in visited)
     else:
-        total = 0.0
-        chances = (macs[visited] / max(1.0, macs.sum()) + 1 / len(visited)) / 2 * SAMPLED_TILES
-        for number in range(SAMPLED_TILES):
-            weights = macs[visited] if number % 2 else np.ones(len(visited))
-            drawn = pick(weights, (number + 0.5) / SAMPLED_TILES)
-            total += cycles(visited[drawn]) / float(chances[drawn])
+        even = np.ones(len(visited))
+        drawn = [
+            pick(macs[visited] if number % 2 else even, (number + 0.5) / SAMPLED_SHAPES)
+            for number in range(SAMPLED_SHAPES)
+        ]
+        weights = tile_weights(macs[visited][drawn] / max(1.0, macs.sum()), float(len(visited)))
+        total = sum(float(weight) * cycles(visited[n]) for n, weight in zip(drawn, weights, strict=True))
     time = base.time | {"load": 0, "rows": round(total), "overhead": round(_around(design, len(visited)))}
     whole = total + time["overhead"] + time["assembly"]
     return replace(base, cycles=max(1, round(whole)), tiles=len(visited), time=time)

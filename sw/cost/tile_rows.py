@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import SAMPLED_PIECES, SAMPLED_TILES, SPREAD
+from sw.plan.thresholds import SAMPLED_PASSED, SAMPLED_PIECES, SAMPLED_TILES, SPREAD
 from sw.stats.pattern import Index
 from sw.timing.assembly import assembly_jobs
 from sw.timing.jobs import jobs_end
@@ -18,15 +18,15 @@ from sw.timing.pace import Pace, pace_of
 
 from .row_replay import Box, TileRows
 from .sampling import runs_of
-from .traffic import TrafficEstimate, words_beside
+from .traffic import TrafficEstimate, words_beside, words_of_c
 
-__all__ = ["assembly_cycles", "load_cycles", "pick", "rows_cycles"]
+__all__ = ["assembly_cycles", "load_cycles", "pick", "rows_cycles", "tile_weights"]
 
 Floats = NDArray[np.float64]
 
 
 class _Tile(NamedTuple):
-    """Which tile, and the chance to draw it."""
+    """Which tile, and the chance to draw it: it stands for one over that."""
 
     i: int
     k: int
@@ -88,13 +88,35 @@ class _Steps:
         places = np.unique(np.linspace(0, i * j - 1, min(i * j, most)).astype(np.int64))
         return [_Tile(int(n) // j, len(self.visits) - 1, int(n) % j, len(places) / (i * j)) for n in places]
 
+    def passed(self, tiles: float, i: int, j: int, most: int) -> list[_Tile]:
+        """Some of so many ``tiles`` without work that are visited all the same, at regular distances: of the last step alone
+        where there are no more. ``i``, ``j``: tiles along these ranks.
+        """
+        idle = i * j - self.visits
+        if tiles <= idle[-1]:
+            idle[:-1] = 0
+        count = min(int(tiles), most)
+        found = []
+        for number in range(count):
+            k = pick(idle, (number + 0.5) / count)
+            rows, columns = (tiles[nonzeros > 0] for tiles, nonzeros in (self.of_a(k), self.of_b(k)))
+            no_rows, no_columns = np.setdiff1d(np.arange(i), rows), np.setdiff1d(np.arange(j), columns)
+            place = int((number + 1) * SPREAD % 1.0 * (i * j - len(rows) * len(columns)))
+            if place < len(no_rows) * j:
+                of_i, of_j = int(no_rows[place // j]), place % j
+            else:
+                place -= len(no_rows) * j
+                of_i, of_j = int(rows[place // len(no_columns)]), int(no_columns[place % len(no_columns)])
+            found.append(_Tile(of_i, k, of_j, count / tiles))
+        return found
+
     def without_last(self) -> None:
         """Leaves out the tiles of the last step."""
         self.visits[-1] = self.macs[-1] = 0
 
     def drawn(self, count: int) -> list[_Tile]:
         """Some of them, by turns by the MACs to be expected and evenly, at regular distances: no chance is in it."""
-        tiles = []
+        tiles, shares = [], []
         for number in range(count):
             by_macs = number % 2 == 1
             k = pick(self.macs if by_macs else self.visits, (number + 0.5) / count)
@@ -103,10 +125,10 @@ class _Steps:
                 pick(weights if by_macs else np.ones(len(weights)), (number + 1) * step % 1.0)
                 for weights, step in ((of_a, SPREAD), (of_b, SPREAD * SPREAD))
             )
-            expected = of_a[i] * of_b[j] / self.macs.sum()
-            chance = count * (expected + 1 / self.visits.sum()) / 2
-            tiles.append(_Tile(int(rows[i]), k, int(columns[j]), chance))
-        return tiles
+            shares.append(float(of_a[i] * of_b[j] / self.macs.sum()))
+            tiles.append((int(rows[i]), k, int(columns[j])))
+        weights = tile_weights(np.array(shares), float(self.visits.sum()))
+        return [_Tile(*tile, 1 / float(weight)) for tile, weight in zip(tiles, weights, strict=True)]
 
 
 def rows_cycles(found: TrafficEstimate) -> float:
@@ -123,21 +145,29 @@ def rows_cycles(found: TrafficEstimate) -> float:
         workload, found.design, scheme, pieces=found.pieces, tiles=len(tiles), carries=found.carried > 0
     )  # fmt: skip
     each = load_cycles(found.load_b / max(1.0, found.loads), min(scheme.T_k, workload.K), rows.pace)
-    # Tiles without work pass on what the earlier ones left of their rows.
-    passed = workload.I / found.N_i + found.carried / max(1.0, found.tiles - found.N_i * found.N_j)
-    cycles = 0.0 if scheme.joins else (found.tiles - found.working) * passed
-    loaded, words = 0.0, words_beside(found)
-    for tile in tiles:
-        # B's tile stays while i moves inside the others.
-        loads = scheme.buffers("B") and (not found.keeps_b or tile.i == steps.first_of_a(tile.k))
-        box = Box(*(
+    cycles, loaded, words = 0.0, 0.0, words_beside(found)
+
+    def box_of(tile: _Tile) -> Box:
+        return Box(*(
             (n * side, min((n + 1) * side, size))
             for n, side, size in (
                 (tile.i, scheme.T_i, workload.I), (tile.j, scheme.T_j, workload.J), (tile.k, scheme.T_k, workload.K)
             )
         ))  # fmt: skip
+
+    if not scheme.joins:
+        # Tiles without work pass on what the earlier ones left of their rows.
+        beside = words_of_c(found)
+        for tile in steps.passed(found.tiles - found.working, found.N_i, found.N_j, SAMPLED_PASSED):
+            cycles += rows.cycles(box_of(tile), 0.0, beside, works=False) / tile.chance
+    # Where parts are joined the last step finds those of each row first.
+    least = found.found / (found.N_i * found.N_j)
+    for tile in tiles:
+        # B's tile stays while i moves inside the others.
+        loads = scheme.buffers("B") and (not found.keeps_b or tile.i == steps.first_of_a(tile.k))
         load_time = steps.share_of_b(tile) * each if loads else 0.0
-        cycles += rows.cycles(box, load_time, words) / tile.chance
+        taken = rows.cycles(box_of(tile), load_time, words)
+        cycles += (max(taken, least) if tile.k == found.N_k - 1 else taken) / tile.chance
         loaded += loads / tile.chance
     # Loads of tiles that were not drawn with theirs.
     return cycles + max(0.0, found.loads - loaded) * each
@@ -163,6 +193,17 @@ def assembly_cycles(found: TrafficEstimate) -> float:
     jobs, *_ = assembly_jobs(lengths, begins, radix, lanes, pace.slot_factors, pace.kept_lines)
     effort = workload.row_nonzeros + found.N_j
     return float(jobs_end(jobs, pace)) * float(effort.sum() / effort[rows].sum())
+
+
+def tile_weights(shares: Floats, tiles: float) -> Floats:
+    """How many of so many ``tiles`` each of some stands for, half of which were drawn by their ``shares`` of the MACs and half
+    evenly: together for all tiles, and for all MACs where that leaves none of them out."""
+    drawn = 2 / (len(shares) * (shares + 1 / tiles))
+    known = np.stack([np.ones(len(shares)), shares * tiles])
+    missing = tiles - known @ drawn
+    by, *_ = np.linalg.lstsq((known * drawn) @ known.T, missing, rcond=None)
+    found: Floats = drawn * (1 + by @ known)
+    return found if (found > 0).all() else drawn * tiles / drawn.sum()
 
 
 def pick(weights: Floats, share: float) -> int:

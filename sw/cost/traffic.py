@@ -14,13 +14,14 @@ from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.segments import ScanProfile, prefix_profile, row_beats, row_lines
 from sw.stats.workload import Workload
+from sw.timing.constants import PARTS_LINE_CYCLES
 from sw.timing.record_beats import expected_beats, line_beats
 
 from .protocol import Machine
 from .tile_maps import map_lines
 from .visits import TileVisits
 
-__all__ = ["Traffic", "TrafficEstimate", "scratch", "words_beside"]
+__all__ = ["Traffic", "TrafficEstimate", "scratch", "words_beside", "words_of_c"]
 
 Floats = NDArray[np.float64]
 
@@ -286,8 +287,10 @@ class TrafficEstimate(TileVisits):
             read_meta += each_way
             t.written["c_meta"] += each_way
             self.meta_c += 2 * each_way
-            if s.joins:  # lines of positions come one by one
-                self.bursts, self.found = self.bursts + each_way, 2 * each_way + fibers
+            if s.joins:  # lines of positions come one by one; a row without parts takes a cycle, too
+                rows = float(workload.I) * self.N_j
+                self.bursts += each_way
+                self.found = PARTS_LINE_CYCLES * each_way + fibers + rows * float(np.exp(-fibers / max(1.0, rows)))
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
         if s.joins:
             self.grouped, more = grouped_parts(self)
@@ -304,6 +307,11 @@ def words_beside(found: TrafficEstimate) -> float:
     if not found.scheme.buffers("A"):
         lines += t.a_meta + max(0.0, t.a_data - found._beats("A", found.selections / found.lanes))
     return max(0.0, found.words * lines * found.N_i / (max(1, found.working) * found.workload.I) - 1)
+
+
+def words_of_c(found: TrafficEstimate) -> float:
+    """The same of a tile that only carries partial rows along."""
+    return max(0.0, found.words * found.meta_c * found.N_i / (max(1.0, found.tiles) * found.workload.I) - 1)
 
 
 def _capacity(found: TrafficEstimate) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ __all__ = [
     "EVEN_SHARES",
     "EVERY_COUNT",
     "EVERY_SIDE",
+    "FEWEST_OF_WIDTH",
     "FEWEST_ROWS",
     "FEWEST_RUNS",
     "FEWEST_STEPS_JOINED",
@@ -76,10 +77,13 @@ __all__ = [
     "PLANNED_MARGIN",
     "PSEUDO_TILES",
     "REPLAY_CLOSE",
+    "ROWS_OF_WIDTH",
     "RUN_OF_ROWS",
     "SAMPLED_ENDS",
+    "SAMPLED_PASSED",
     "SAMPLED_PIECES",
     "SAMPLED_ROWS",
+    "SAMPLED_SHAPES",
     "SAMPLED_TILES",
     "SAMPLE_LEAST_SHARE",
     "SAMPLE_MARGIN",
@@ -105,6 +109,7 @@ __all__ = [
     "UNITS_A_TILE",
     "UNUSED",
     "UNUSED_ENTRIES",
+    "WIDEST",
     "WORTH",
 ]
 
@@ -273,13 +278,22 @@ PSEUDO_TILES = (8, 32)
 # Alternatives that a scheme of `hyte` names.
 KEPT_ALTERNATIVES = 5
 # Tiles whose rows are replayed for the prediction of a scheme that is recorded, rows of all of them in runs of RUN_OF_ROWS, rows
-# of a tile that are replayed twice for what it takes to fill and to empty the PEs, and rows of C of which the pieces are joined.
+# of a tile that are replayed twice for what it takes to fill and to empty the PEs, and rows of C of which the pieces are joined;
+# tiles without work that carry rows along. Of tiles with shapes of their own more are replayed: they differ more.
 # Multiples of the golden ratio's fraction, modulo 1, lie evenly.
 SAMPLED_TILES = 16
+SAMPLED_SHAPES = 64
 SAMPLED_ROWS = 4096
 SAMPLED_ENDS = 64
 SAMPLED_PIECES = 512
+SAMPLED_PASSED = 4
 SPREAD = 0.6180339887498949
+# Sampled nonzeros of C from which on those of a tile's columns say in what width its products meet, rows that this is sought for,
+# and the widest in tiles: products of one row of B never meet, so that a few long ones make more of C than chance would in the
+# tile's own width. Found on c-41 and hangGlider_3 with `drt` on `edge`.
+FEWEST_OF_WIDTH = 32
+ROWS_OF_WIDTH = 2048
+WIDEST = 1024
 
 # Steps of k from which on partial rows may be joined. Two move as much either way: what the first one leaves comes back once.
 FEWEST_STEPS_JOINED = 3

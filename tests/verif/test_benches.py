@@ -20,6 +20,7 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.lookup import FiberLookup
+from rtl.accessor.row_parts import RowParts
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.arith.common import BFLOAT16
 from rtl.arith.fp_add import FpAdd
@@ -220,6 +221,8 @@ ENTRIES = {
     ),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR), icarus=r"random/lines=18|list.*none|reset"),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=4, **ACCESSOR)),
+    "row_parts": Entry("bench_row_parts", lambda: RowParts(lanes=2, address_width=40)),
+    "row_parts_one_lane": Entry("bench_row_parts", lambda: RowParts(lanes=1, address_width=16)),
     "assembly": Entry("bench_assembly", AssemblyPass),
     "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
     "counter_bank": Entry("bench_counter_bank", counters),

@@ -13,6 +13,7 @@ from rtl.accessor.fiber_reader import READ_CLIENTS
 from rtl.accessor.line_packer import LinePacker
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.nonzero_reader import NonzeroReader
+from rtl.accessor.row_parts import RowParts
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.buffer.buffet import BuffetControl
 from rtl.buffer.tailors import TailorsControl
@@ -70,6 +71,15 @@ class FeederRules(StreamRules):
     def claims(self, m: Module) -> None:
         super().claims(m)
         m.d.comb += Assume(implies(self.block.start, self.block.idle & ~self.block.refill.valid))
+
+
+class PartsRules(StreamRules):
+    """The stream rules of what finds the parts of rows: a tile begins while it is idle, and is as it is till then."""
+
+    def claims(self, m: Module) -> None:
+        super().claims(m)
+        block = self.block
+        m.d.comb += Assume(implies(block.start, block.idle))
 
 
 def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[..., StreamRules]:
@@ -239,7 +249,7 @@ def _rules_of_network() -> Iterator[Proof]:
 
 
 def _rules_of_accessors() -> Iterator[Proof]:
-    """Of the accessors and of a PE."""
+    """Of the accessors, of what finds parts of rows for one, and of a PE."""
     settings = ("base", "lines", "pointers", "positions", "elements")
     reads = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(READ_CLIENTS))]
     yield Proof(
@@ -264,6 +274,21 @@ def _rules_of_accessors() -> Iterator[Proof]:
             answers=[SRAM, beats()],
         ),
         depth=10,
+    )
+    yield Proof(
+        "row_parts.streams",
+        f"RowParts, up to 3 rows and steps: {CLAIM}",
+        lambda block=RowParts: PartsRules(
+            block(lanes=1, address_width=8),
+            steady=("first", "rows", "steps", "stride", "positions"),
+            within={
+                "rows": lambda port: upto(port, 1, 3),
+                "steps": lambda port: upto(port, 1, 3),
+                "stride": lambda port: port[0] == 0,
+            },
+            answers=[beats()],
+        ),
+        depth=20,
     )
     yield Proof(
         "gustavson_pe.streams",

@@ -42,7 +42,7 @@ def test_each_row_gets_its_parts_in_order(lanes: int, hurry: float) -> None:
     dut = RowParts(lanes=lanes, address_width=20)
     random = Random(f"{lanes} {hurry}")
     memory = ClientMemory(0x20000, 8 * lanes, seed=lanes, hurry=hurry)
-    memory.bytes[:] = 0
+    memory.bytes[:] = [random.getrandbits(8) for _ in range(len(memory.bytes))]
     words = 2 * lanes
     stride = 40 * words
     seen: list[list[Part]] = []
@@ -58,7 +58,8 @@ def test_each_row_gets_its_parts_in_order(lanes: int, hurry: float) -> None:
             blocks = -(-(first % words + rows + 1) // words)
             for step, positions in enumerate(found):
                 place = POSITIONS + 4 * (step * stride + first)
-                memory.store(place, np.array(positions or [0] * (rows + 1), np.uint32))
+                nothing = [0, *(random.getrandbits(32) for _ in range(rows))]
+                memory.store(place, np.array(positions or nothing, np.uint32))
                 lines += 1 if positions is None else blocks
             wanted.extend(parts_of(found, rows))
             assert ctx.get(dut.idle)
@@ -93,9 +94,16 @@ def test_each_row_gets_its_parts_in_order(lanes: int, hurry: float) -> None:
                     seen.append(row)
                     row = []
 
+    async def aligned(ctx: Any) -> None:
+        """Lines are asked for by where they begin."""
+        while True:
+            _, _, valid, request = await ctx.tick().sample(dut.read_request.valid, dut.read_request.payload)
+            assert not valid or request.address % (8 * lanes) == 0 and request.beats == 1
+
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     sim.add_testbench(test)
     sim.add_testbench(memory.reader(dut.read_request, dut.read_data, 0), background=True)
     sim.add_testbench(take, background=True)
+    sim.add_testbench(aligned, background=True)
     sim.run()
