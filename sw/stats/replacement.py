@@ -51,14 +51,14 @@ def least_nonzeros(a: Pattern, lengths: Index, capacity: int) -> int:
 
 
 def least_whole_rows(a: Pattern, sizes: Index, costs: Index, capacity: int, jobs: int) -> int:
-    """What the same costs with whole rows, where those of the last ``jobs`` rows of A, one at least, are held in use.
+    """What the same costs with whole rows, where those of the last ``jobs`` rows of A, one at least, stay if they are on chip.
 
     Parameters
     ----------
     a: as above. sizes: int64[K], what each row of B takes of ``capacity``, in any unit. costs: int64[K], of reading it.
 
-    A row that the capacity does not take costs at each use. With rows of unequal sizes no replacement is known to be the best;
-    this one takes the row that is needed again last, which is the best for rows of one size.
+    A row of B may also go by: it costs, and takes nothing. Where rows stay because they are in use, or are of unequal sizes, no
+    replacement is known to be the best; this one keeps the rows that are needed again first.
     """
     return int(_whole_rows(a.pointers, a.coordinates, _next_uses(a), sizes, costs, capacity, jobs))
 
@@ -68,7 +68,8 @@ def _whole_rows(
     pointers: Index, uses: Index, following: Index, sizes: Index, costs: Index, capacity: int, jobs: int
 ) -> int:
     rows, never = len(pointers) - 1, len(uses)
-    users = np.zeros(len(sizes), np.int64)  # rows of A under way that use each row of B
+    users = np.zeros(len(sizes), np.int64)  # rows of A under way that use each row of B on chip
+    uses_it = np.zeros(never, np.bool_)  # whether a use is one of these
     next_use = np.full(len(sizes), never)
     free_until = np.full(len(sizes), -1)  # the next use of rows on chip that nobody uses now; -1 of others
     leaving = [np.int64(1)]  # the next uses of those, negative: the last one first; some have passed
@@ -79,31 +80,42 @@ def _whole_rows(
         if ended >= 0:
             for use in range(pointers[ended], pointers[ended + 1]):
                 k = uses[use]
+                if not uses_it[use]:
+                    continue
                 users[k] -= 1
-                if users[k] == 0 and sizes[k] <= capacity:
-                    if next_use[k] < never:
-                        free_until[k] = next_use[k]
-                        heapq.heappush(leaving, -next_use[k])
-                    else:
-                        used -= sizes[k]
+                if users[k] == 0 and next_use[k] < never:
+                    free_until[k] = next_use[k]
+                    heapq.heappush(leaving, -next_use[k])
+                elif users[k] == 0:
+                    used -= sizes[k]
         if row >= rows:
             continue
-        for use in range(pointers[row], pointers[row + 1]):
+        begin, end = pointers[row], pointers[row + 1]
+        for use in range(begin, end):
             k = uses[use]
             next_use[k] = following[use]
-            users[k] += 1
-            if users[k] == 1:
-                if free_until[k] < 0:
-                    paid += costs[k]
-                    used += sizes[k] if sizes[k] <= capacity else 0
+            if users[k] > 0 or free_until[k] >= 0:
+                uses_it[use] = True
+                users[k] += 1
                 free_until[k] = -1
-        # Rows in use stay, whatever they take; the others leave.
-        while used > capacity and len(leaving) > 0:
-            last = -heapq.heappop(leaving)
-            k = uses[last]
-            if free_until[k] == last:
-                free_until[k] = -1
-                used -= sizes[k]
+        for use in begin + np.argsort(following[begin:end]):
+            k = uses[use]
+            if uses_it[use]:
+                continue
+            paid += costs[k]
+            while following[use] < never and used + sizes[k] > capacity and len(leaving) > 0:
+                last = -leaving[0]
+                other = uses[last]
+                if free_until[other] == last:
+                    if last < following[use]:
+                        break
+                    free_until[other] = -1
+                    used -= sizes[other]
+                heapq.heappop(leaving)
+            if following[use] < never and used + sizes[k] <= capacity:
+                uses_it[use] = True
+                users[k] = 1
+                used += sizes[k]
     return paid
 
 
