@@ -187,6 +187,7 @@ class Bench:
 
 def points(section: str, bench: Bench, budget: int) -> Iterator[tuple[str, Any]]:
     """Names of the runs of a section, and what makes each."""
+    standard = machine()
     if section in ("policies", "outer", "inner"):
         dataflow = "gustavson" if section == "policies" else section
         design = machine(dataflow=dataflow)
@@ -198,7 +199,7 @@ def points(section: str, bench: Bench, budget: int) -> Iterator[tuple[str, Any]]
             yield "by cost", partial(bench.tuned, design, by_cost=True)
         yield "best static", partial(bench.best, design, budget)
     elif section == "steps":
-        yield "steps", partial(bench.steps, machine())
+        yield "steps", partial(bench.steps, standard)
     elif section in ("chips", "buffers"):
         for size in CHIPS if section == "chips" else BUFFERS:
             scale = size / STANDARD_PES if section == "chips" else size
@@ -209,7 +210,7 @@ def points(section: str, bench: Bench, budget: int) -> Iterator[tuple[str, Any]]
     elif section == "samples":
         for share in SAMPLES:
             fraction = share or bench.csr.rows**-0.5
-            yield f"{share:g}", partial(bench.policy, machine(), "hyte", fraction=fraction)
+            yield f"{share:g}", partial(bench.policy, standard, "hyte", fraction=fraction)
     elif section == "harp":
         for gbps, times in product((STANDARD_GBPS, SIMULATOR_GBPS), OVERFLOWS):
             design = machine(buffers=8 * bench.csr.nnz / times / STANDARD_BYTES, gbps=gbps)

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from sw.golden.partition import Partition
 from sw.plan.records import tensor_formats
-from sw.plan.thresholds import FEWEST_OF_WIDTH, ROWS_OF_WIDTH, RUN_OF_ROWS, SAMPLED_ENDS, SAMPLED_ROWS, WIDEST
+from sw.plan.thresholds import (
+    FEWEST_OF_WIDTH,
+    IDLE_SHARE,
+    ROWS_OF_WIDTH,
+    RUN_OF_ROWS,
+    SAMPLED_ENDS,
+    SAMPLED_ROWS,
+    WIDEST,
+)
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
 from sw.stats.workload import Workload, effective_width
@@ -88,21 +96,33 @@ class TileRows:
         sizes = seen.end - seen.begin
         active = np.flatnonzero((sizes > 0) | (back & (seen.before > 0)))
         # Of the others the dispatcher sees that they are empty, and that earlier steps left nothing of them.
-        idle = float((IDLE_ROW_CYCLES + (back and box.k[0] > 0)) * (end - first - len(active)))
+        each = IDLE_ROW_CYCLES + (back and box.k[0] > 0)
+        idle = float(each * (end - first - len(active)))
         if not len(active):
             return max(idle, load_time)
         merged, before = seen.inside[active], seen.before[active]
         widths = self._widths(box, before, merged)
-        weights = np.maximum((merged + before * back) * MERGE_CYCLES / self.design.pe.count, sizes[active] + 2.0)
+        b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
+        fitting = fitting_rows(self._partition, b)
+        fetched = _lines_of_products(b, fitting if self.scheme.buffers("B") else 0, self.pace.lanes)
+        weights = self._weights(box, widths, merged, before, seen.parts[active], back=back, fetched=fetched)
+        weights += sizes[active] + 2.0
         drawn, share = _drawn_rows(weights, self._most)
-        picked, merged, before = active[drawn], merged[drawn], before[drawn]
+        picked = active[drawn]
+        if idle <= each * IDLE_SHARE * len(active):
+            # They give the PEs time between the others.
+            between = _rows_between(picked, drawn)
+            if share == 1:
+                idle -= each * len(between)
+            else:
+                share, idle = (weights[drawn].sum() + each * len(between)) / (weights.sum() + idle), 0.0
+            picked = np.sort(np.concatenate([picked, between]))
+        merged, before = seen.inside[picked], seen.before[picked]
         a = _segments(workload.a, seen.begin[picked], seen.end[picked], box.k)
         leaves = _by_row(a, lengths[a.coordinates + box.k[0]] > 0)
         parts = seen.parts[picked] if joins else np.minimum(1, before)
         last, columns = box.k[1] == workload.K, box.j[1] - box.j[0]
         of_rows = self._work(columns, widths, a, leaves, merged, before, parts if back else None, last=last)
-        b = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[slice(*box.k)], dtype=np.int64)])
-        fitting = fitting_rows(self._partition, b)
         kept = one_tile(len(b) - 1, fitting) if load_time else one_tile(0, 0)
         settings: dict[str, Any] = {
             "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
@@ -125,6 +145,28 @@ class TileRows:
         )
         ends = min(found, max(0.0, 2 * once - twice))
         return (found - ends) / share + ends
+
+    def _weights(
+        self,
+        box: Box,
+        widths: tuple[float, float],
+        inside: Index,
+        before: Index,
+        parts: Index,
+        *,
+        back: bool,
+        fetched: float,
+    ) -> Floats:
+        """Cycles that rows take of PEs, or of memory where what they leave, what comes back and what they fetch, so many lines
+        for a product, takes longer."""
+        columns, joins = box.j[1] - box.j[0], self.scheme.joins
+        times = np.maximum(1, parts) if joins else np.ones(len(before))
+        partials = _results(before / times, widths[0], columns) * times * back
+        leaves = _results(inside + (0 if joins and box.k[1] < self.workload.K else before), widths[1], columns)
+        merging = (inside + partials) * MERGE_CYCLES / self.design.pe.count
+        moving = ((partials + leaves) / self.pace.lanes + inside * fetched) * self.pace.beat * self.pace.line_beats
+        found: Floats = np.maximum(merging, moving)
+        return found
 
     def _widths(self, box: Box, before: Index, inside: Index) -> tuple[float, float]:
         """The widths in which products meet ``before`` a tile and up to its end, of rows with so many of them."""
@@ -194,6 +236,22 @@ def _drawn_rows(weights: Floats, most: int) -> tuple[Index, float]:
         return np.arange(len(weights)), 1.0
     picked = runs_of(len(weights), most, RUN_OF_ROWS)
     return picked, float(weights[picked].sum() / weights.sum())
+
+
+def _lines_of_products(pointers: Index, fitting: int, lanes: int) -> float:
+    """Lines that a product brings from memory, in the mean of a tile of B of which so many rows fit: segments begin anywhere."""
+    nonzeros = int(pointers[-1])
+    bumped = nonzeros - int(pointers[fitting])
+    segments = np.count_nonzero(np.diff(pointers[fitting:]))
+    return (bumped / lanes + segments) / max(1, nonzeros)
+
+
+def _rows_between(picked: Index, drawn: Index) -> Index:
+    """The rows between those ``picked`` that follow one another among the ``drawn`` numbers."""
+    counts = np.where(np.diff(drawn) == 1, np.diff(picked) - 1, 0)
+    starts = picked[:-1] + 1 - (np.cumsum(counts) - counts)
+    found: Index = np.arange(counts.sum()) + np.repeat(starts, counts)
+    return found
 
 
 def _segments(a: Pattern, begin: Index, end: Index, step: tuple[int, int]) -> Pattern:

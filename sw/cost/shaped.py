@@ -69,9 +69,9 @@ def predict_shaped(workload: Workload, design: Machine, scheme: Scheme) -> Predi
     if len(visited) <= SAMPLED_SHAPES:
         total = sum(cycles(n) for n in visited)
     else:
-        even = np.ones(len(visited))
+        alike = np.ones(len(visited))
         drawn = [
-            pick(macs[visited] if number % 2 else even, (number + 0.5) / SAMPLED_SHAPES)
+            pick(macs[visited] if number % 2 else alike, (number + 0.5) / SAMPLED_SHAPES)
             for number in range(SAMPLED_SHAPES)
         ]
         weights = tile_weights(macs[visited][drawn] / max(1.0, macs.sum()), float(len(visited)))

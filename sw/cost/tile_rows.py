@@ -157,9 +157,9 @@ def rows_cycles(found: TrafficEstimate) -> float:
 
     if not scheme.joins:
         # Tiles without work pass on what the earlier ones left of their rows.
-        beside = words_of_c(found)
+        of_c = words_of_c(found)
         for tile in steps.passed(found.tiles - found.working, found.N_i, found.N_j, SAMPLED_PASSED):
-            cycles += rows.cycles(box_of(tile), 0.0, beside, works=False) / tile.chance
+            cycles += rows.cycles(box_of(tile), 0.0, of_c, works=False) / tile.chance
     # Where parts are joined the last step finds those of each row first.
     least = found.found / (found.N_i * found.N_j)
     for tile in tiles:

@@ -287,10 +287,8 @@ class TrafficEstimate(TileVisits):
             read_meta += each_way
             t.written["c_meta"] += each_way
             self.meta_c += 2 * each_way
-            if s.joins:  # lines of positions come one by one; a row without parts takes a cycle, too
-                rows = float(workload.I) * self.N_j
-                self.bursts += each_way
-                self.found = PARTS_LINE_CYCLES * each_way + fibers + rows * float(np.exp(-fibers / max(1.0, rows)))
+            if s.joins:  # lines of positions come one by one
+                self.bursts, self.found = self.bursts + each_way, _found(each_way, fibers, workload.I * self.N_j)
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
         if s.joins:
             self.grouped, more = grouped_parts(self)
@@ -299,6 +297,11 @@ class TrafficEstimate(TileVisits):
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]
+
+
+def _found(lines: float, fibers: float, rows: int) -> float:
+    """Cycles in which parts of rows are found: lines of positions, parts, and a cycle for each row without any."""
+    return PARTS_LINE_CYCLES * lines + fibers + rows * float(np.exp(-fibers / max(1, rows)))
 
 
 def words_beside(found: TrafficEstimate) -> float:

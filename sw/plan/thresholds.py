@@ -47,6 +47,7 @@ __all__ = [
     "HEIGHT_STEP",
     "HEIGHT_TILES_OF_A_RUN",
     "HIGH_EFFORT",
+    "IDLE_SHARE",
     "JOBS_A_GROUP",
     "JUDGED_UNITS",
     "JUDGED_UNITS_A_CYCLE",
@@ -294,6 +295,8 @@ SPREAD = 0.6180339887498949
 FEWEST_OF_WIDTH = 32
 ROWS_OF_WIDTH = 2048
 WIDEST = 1024
+# Rows that only the dispatcher sees are replayed, too, up to so many for each of the others. Found on p2p-Gnutella31 with `drt`.
+IDLE_SHARE = 16
 
 # Steps of k from which on partial rows may be joined. Two move as much either way: what the first one leaves comes back once.
 FEWEST_STEPS_JOINED = 3

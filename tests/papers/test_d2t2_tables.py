@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.csf_machine.pair import Pair
 from benchmarks.csf_machine.rivals import MICRO, drt_boxes, drt_traffic, overbooked_bytes, swiftiles_side
-from benchmarks.d2t2 import FIGURES
+from benchmarks.d2t2 import FIGURES, without_parts
 from benchmarks.table_markers import cells
 from sw.operands import load
 
@@ -60,6 +60,19 @@ def test_drt_moves_what_a_walk_over_dense_boxes_does(T: int, repacked: bool) -> 
             read.add((i0, k0))
     assert (covered == 1).all() and len(boxes) > 4
     assert drt_traffic(pair, repacked=repacked) == 4 * words
+
+
+def test_c_is_counted_once_or_not_at_all() -> None:
+    """Against tiles of C of a dense product; where k is whole there is nothing to leave out."""
+    pair = Pair(load("rmat:9:12:seed=1"), 12, "ijk")
+    c = dense(pair.a) @ dense(pair.b)
+    I, J, K = pair.extent  # noqa: E741 - extents, as in the papers
+    whole = sum(csf(c[i : i + 60, j : j + 90]) for i in range(0, I, 60) for j in range(0, J, 90))
+    for shape in ((60, 90, 30), (60, 90, K)):
+        moved = pair.exact(shape)
+        assert without_parts(pair, shape, "A and B") == moved.A + moved.B
+        assert without_parts(pair, shape, "C once") == moved.A + moved.B + 4 * whole
+        assert (moved.C == 4 * whole) == (shape[2] == K)
 
 
 def test_what_streams_again_is_what_a_walk_over_pairs_of_tiles_says() -> None:

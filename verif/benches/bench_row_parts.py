@@ -93,11 +93,11 @@ class PartsBench:
             sizes = [self.rng.choice([0, 0, 0, 1, 5, 200]) for _ in range(rows)]
             begin_at = LARGEST - sum(sizes) if large else self.rng.randrange(1, 1000)
             words = [begin_at + sum(sizes[:n]) for n in range(rows + 1)]
-            there = self.rng.random() < visited
-            if not there:
+            visits = self.rng.random() < visited
+            if not visits:
                 words = [0, *(self.rng.getrandbits(32) for _ in range(rows))]
             self.memory.store(POSITIONS + 4 * (step * self.stride + first), np.array(words, np.uint32))
-            found.append(words if there else None)
+            found.append(words if visits else None)
         return found
 
     def ask(self, rows: int, steps: int, visited: float, *, large: bool = False) -> None:

@@ -107,3 +107,35 @@ def test_each_row_gets_its_parts_in_order(lanes: int, hurry: float) -> None:
     sim.add_testbench(take, background=True)
     sim.add_testbench(aligned, background=True)
     sim.run()
+
+
+def test_a_part_comes_in_every_cycle() -> None:
+    """Once its lines are at hand, as long as nobody waits; they are read two cycles each, so that is what all takes."""
+    lanes, steps = 4, 5
+    dut = RowParts(lanes=lanes, address_width=20)
+    memory = ClientMemory(0x4000, 8 * lanes, seed=1, hurry=1.0)
+    rows, stride = 2 * lanes - 1, 4 * 2 * lanes
+    for step in range(steps):
+        memory.store(POSITIONS + 4 * step * stride, np.arange(1, rows + 2, dtype=np.uint32))
+    valid = []
+
+    async def test(ctx: Any) -> None:
+        ctx.set(dut.start, 1)
+        await ctx.tick()
+        ctx.set(dut.start, 0)
+        for name, value in {"rows": rows, "steps": steps, "stride": stride, "positions": POSITIONS}.items():
+            ctx.set(getattr(dut, name), value)
+        ctx.set(dut.partials.ready, 1)
+        for _ in patient(200):
+            *_, found = await ctx.tick().sample(dut.partials.valid)
+            valid.append(bool(found))
+            if ctx.get(dut.idle):
+                break
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(test)
+    sim.add_testbench(memory.reader(dut.read_request, dut.read_data, 0), background=True)
+    sim.run()
+    first, last = valid.index(True), len(valid) - valid[::-1].index(True)
+    assert sum(valid) == last - first == rows * steps
