@@ -92,11 +92,11 @@ class TileRows:
         seen = rows_of_tile(pointers, workload.a.coordinates, lengths, box.k, self.scheme.T_k)
         if not works:
             seen = seen._replace(end=seen.begin, inside=np.zeros_like(seen.inside))
-        back = self._carries and (box.k[1] == workload.K or not joins)
+        back = self._carries and box.k[0] > 0 and (box.k[1] == workload.K or not joins)
         sizes = seen.end - seen.begin
         active = np.flatnonzero((sizes > 0) | (back & (seen.before > 0)))
         # Of the others the dispatcher sees that they are empty, and that earlier steps left nothing of them.
-        each = IDLE_ROW_CYCLES + (back and box.k[0] > 0)
+        each = IDLE_ROW_CYCLES + back
         idle = float(each * (end - first - len(active)))
         if not len(active):
             return max(idle, load_time)
@@ -110,12 +110,11 @@ class TileRows:
         drawn, share = _drawn_rows(weights, self._most)
         picked = active[drawn]
         if idle <= each * IDLE_SHARE * len(active):
-            # They give the PEs time between the others.
+            # Those between the others give the PEs time; there are no more of them in a share of the rows than in all.
             between = _rows_between(picked, drawn)
-            if share == 1:
-                idle -= each * len(between)
-            else:
-                share, idle = (weights[drawn].sum() + each * len(between)) / (weights.sum() + idle), 0.0
+            most = min(len(between), int(share * idle / each))
+            between = between[np.linspace(0, len(between) - 1, most).astype(np.int64)]
+            idle -= each * most / share
             picked = np.sort(np.concatenate([picked, between]))
         merged, before = seen.inside[picked], seen.before[picked]
         a = _segments(workload.a, seen.begin[picked], seen.end[picked], box.k)

@@ -7,7 +7,6 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ReadOnly, RisingEdge
 
-from rtl.types import MOST_PARTS
 from verif.agents.client_memory import ClientMemory
 from verif.agents.layouts import described
 from verif.agents.pauses import PATTERN_NAMES, pattern
@@ -18,6 +17,7 @@ from verif.coverage import Coverage
 POSITIONS, MEMORY_BYTES, LIMIT = 0x1000, 0x8000, 20_000
 WORDS_OF_A_STEP = 48
 LARGEST = 2**32 - 1
+MOST_PARTS = 32  # steps that may have left parts of a row: what the pin says holds no more
 AHEAD = 16  # parts that wait
 coverage = Coverage("row_parts")
 
@@ -33,6 +33,7 @@ class PartsBench:
         self.dut = dut
         line_bytes = 8 * int(block.parameters["lanes"])
         self.words = line_bytes // 4  # of a line
+        assert MOST_PARTS.bit_length() == len(dut.steps)
         self.stride = WORDS_OF_A_STEP  # whole lines
         self.rng = random.Random(f"{block.module} {pause} {backpressure}")
         self.memory = ClientMemory(dut, block, MEMORY_BYTES, line_bytes)
