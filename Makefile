@@ -97,8 +97,8 @@ bench-formats: setup ## the converter between all of its formats, and the bits o
 	@$(BIN)/python -m benchmarks.conversions --config $(CONFIG) $(OPERANDS)
 	@$(BIN)/python -m benchmarks.formats
 
-bench-sage: setup ## MINT's table III and figures 10c, 12, 13 and 14 by the cost model of formats
-	@for part in table3 without figure10c figure12 figure13 figure14; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
+bench-sage: setup ## MINT's table III and figures 10c, 12, 13 and 14 by the cost model of formats, 14 also with a trained network
+	@for part in table3 without figure10c figure12 figure13 figure14 digits; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
 
 bench-engines: setup ## both intra-tile engines with as many MACs: cycles, bytes, MACs by cycle and LUT, and cycles by density
 	@for name in edge flex_edge; do \
@@ -116,7 +116,7 @@ bench-analysis: setup ## microseconds of an evaluation by the analysis: many map
 
 papers: setup ## figures of the five papers beside the papers' numbers; OPERANDS="FILE..." to make those of matrices on them
 	@for name in swiftiles tailors d2t2 hyte; do $(BIN)/python -m benchmarks.$$name $(or $(OPERANDS),$(GENERATED)) || exit 1; done
-	@for part in table3 figure10c figure12 figure13 figure14; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
+	@for part in table3 figure10c figure12 figure13 figure14 digits; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
 	@$(BIN)/python -m benchmarks.papers_sparseloop --plots build/papers-sparseloop
 	@$(BIN)/python -m benchmarks.paper_figures
 

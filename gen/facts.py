@@ -4,7 +4,15 @@ import inspect
 from pathlib import Path
 
 from rtl import types
-from rtl.accessor import chunk_peeker, nonzero_reader, scratch_ring, segment_placement
+from rtl.accessor import (
+    chunk_peeker,
+    fiber_reader,
+    nonzero_reader,
+    scratch_ring,
+    segment_placement,
+    segment_scanner,
+    whole_rows,
+)
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
 from rtl.pe import bumped_walk, gustavson
@@ -35,6 +43,11 @@ def hardware_facts() -> str:
             "A PE takes its next job two lines of leaves and so many cycles before the end of the one before",
             "rtl.pe.gustavson",
         ),
+        "LATER_CHUNKS": (
+            segment_scanner.LATER_AHEAD,
+            "Rows whose second chunks are under way",
+            "rtl.accessor.segment_scanner",
+        ),
         "MAXIMUM_ELEMENTS": (2**types.POSITION_WIDTH - 1, "Elements that a position can number", "rtl.types"),
         "MOST_LINES": (2**types.LINE_WIDTH - 1, "Lines of B's partition that an entry can name", "rtl.types"),
         "MOST_LISTED_ENTRIES": (
@@ -49,6 +62,16 @@ def hardware_facts() -> str:
             "rtl.accessor.chunk_peeker",
         ),
         "ORDERS": (ORDERS, "Inter-tile orders, outermost first; the index is the value of ORDER", "rtl.regs.map"),
+        "PEEKED_LINES": (
+            chunk_peeker.HELD_LINES,
+            "Lines of a scan that have been looked at and wait for their row",
+            "rtl.accessor.chunk_peeker",
+        ),
+        "QUEUED_LINES": (
+            fiber_reader.READ_DEPTHS[fiber_reader.READ_CLIENTS.index("elements")],
+            "Lines of rows that are asked for ahead of their use",
+            "rtl.accessor.fiber_reader",
+        ),
         "READER_CYCLES": (
             LineRange.latency + 1 + reader.latency,
             "Cycles of a reader of packed records, from a request to memory's and from a beat to its line",
@@ -69,6 +92,11 @@ def hardware_facts() -> str:
             "Segments that a B tile may have in the FIFO-managed region while it fits",
             "rtl.accessor.segment_placement",
         ),
+        "SCANNED_ROWS": (
+            inspect.signature(segment_scanner.SegmentScanner.__init__).parameters["rows"].default,
+            "Rows whose first chunks are under way",
+            "rtl.accessor.segment_scanner",
+        ),
         "SCRATCH_MARGIN": (
             scratch_ring.MARGIN,
             "Lines of the ring for scratch fibers that no row takes",
@@ -78,6 +106,11 @@ def hardware_facts() -> str:
             scratch_ring.ROWS,
             "Long rows that the other lines are enough for",
             "rtl.accessor.scratch_ring",
+        ),
+        "WHOLE_ROWS": (
+            whole_rows.ROWS_UNDER_WAY,
+            "Rows that are asked for ahead of their use where k is whole",
+            "rtl.accessor.whole_rows",
         ),
         "UNDER_WAY": (jobs, "Jobs that a PE has under way", "rtl.pe.gustavson"),
     }

@@ -122,6 +122,7 @@ TOOLS = {
         lambda: all(find_spec(name) is not None for name in ("ml_dtypes", "onnx", "safetensors")),
     ),
     "ipyxact": Tool("ipyxact", "make setup", lambda: find_spec("ipyxact") is not None),
+    "scikit-learn": Tool("scikit-learn", "make setup", lambda: find_spec("sklearn") is not None),
     "sparse": Tool("pydata/sparse", "make setup", lambda: find_spec("sparse") is not None),
 }
 

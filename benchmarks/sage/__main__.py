@@ -1,21 +1,25 @@
 """MINT's table III and figures 10c, 12, 13 and 14 by our cost model, beside what the paper says.
 
-    python -m benchmarks.sage table3|without|figure10c|figure12|figure13|figure14|search [--plot FILE.svg] [--docs PAGE]
-        [OPERAND...]
+    python -m benchmarks.sage table3|without|figure10c|figure12|figure13|figure14|digits|search [--plot FILE.svg]
+        [--docs PAGE] [OPERAND...]
 
-``without``: how many rows of table III agree where one assumption is another. ``search``: milliseconds of the search beside
-reading each OPERAND. ``--plot``: figures 13 and 14 as curves. The output leaves as it is computed, dense, as in the paper's
-walkthrough.
+``without``: how many rows of table III agree where one assumption is another. ``digits``: figure 14 with the layers of a network
+that is trained and pruned here, which needs scikit-learn and safetensors. ``search``:
+milliseconds of the search beside reading each OPERAND. ``--plot``: figures 13 and 14 as curves. The output leaves as it is
+computed, dense, as in the paper's walkthrough.
 """
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.sage import digits as network
 from benchmarks.sage.workloads import ACTIVATIONS, LAYERS, MATRICES, PRUNINGS, Choice, Published, layer, published
 from benchmarks.table_markers import PrintedTable, benchmark_parser
 from sw.report.curves import Curve, Panel, curves
@@ -24,7 +28,7 @@ from sw.sage.array import Array
 from sw.sage.choice import Candidate, best, ranked
 from sw.sage.constants import PROCESSORS, Constants
 from sw.sage.conversion import hardware_conversion, software_conversion
-from sw.sage.workload import Workload, counted, estimated
+from sw.sage.workload import Workload, counted, estimated, random_operand
 
 OUTPUT = {"O": "dense"}
 NEAR = 1.02
@@ -241,6 +245,46 @@ def figure14() -> list[Panel]:
     return [Panel(title="EDP over flexible, by layer", x_name="layer", y_name="EDP", curves=lines, y_range=(0.9, 1e2))]
 
 
+def digits() -> list[str]:
+    """Figure 14 with a network that is trained here: sparsities as they are counted, choices, the other classes over flexible."""
+    plain = network.trained()
+    works, header = {}, []
+    for name in network.PRUNED:
+        fewer = network.pruned(plain, name)
+        with tempfile.TemporaryDirectory() as folder:
+            works[name] = [each.workload() for each in network.operands(fewer, Path(folder))]
+        header.append(f"{name} ({network.accuracy(fewer):.1f} % right): zeros of A, B | ACF | mJ cycles")
+    lines = [f"| layer | places of A, B | {' | '.join(header)} |", f"|---|---{'|---|---|---:' * len(works)}|"]
+    for number, layer_of in enumerate(network.LAYERS):
+        cells = []
+        for own in works.values():
+            work = own[number]
+            each = chosen("flexible", dense_output(work))
+            zeros = ", ".join(f"{100 - 100 * side.nnz / side.places:.1f} %" for side in (work.a, work.b))
+            cells.append(f"{zeros} | {each.acf['A']} {each.acf['B']} | {each.edp / 1e9:,.4g}")
+        places = f"{work.a.places:,}, {work.b.places:,}"
+        lines.append(f"| {layer_of.name} | {places} | {' | '.join(cells)} |")
+    dense = [over_flexible([dense_output(work) for work in own]) for own in works.values()]
+    found = {kind: np.mean([each[kind] for each in dense], axis=0) for kind in PAPER}
+    lines += ["", f"| EDP over flexible, mean of the prunings | {' | '.join(PAPER)} | all |"]
+    lines.append(f"|---{'|---:' * (len(PAPER) + 1)}|")
+    for number, layer_of in enumerate(network.LAYERS):
+        lines.append(f"| {layer_of.name} | {' | '.join(f'{found[kind][number]:.2f}' for kind in PAPER)} | |")
+    means = [percent(list(ratios)) for ratios in found.values()]
+    sparse = over_flexible([work for own in works.values() for work in own], {})
+    for what, row in (
+        ("**more than flexible**", means),
+        ("the same, outputs as sparse", [percent(ratios) for ratios in sparse.values()]),
+    ):
+        lines.append(f"| {what} | {' | '.join(f'{mean:.0f} %' for mean in (*row, float(np.mean(row))))} |")
+    return lines
+
+
+def dense_output(work: Workload) -> Workload:
+    """The same with outputs of which none is 0."""
+    return replace(work, o=random_operand(work.o.shape, 1.0, work.o.run_bits))
+
+
 def search(operands: list[str]) -> None:
     """Milliseconds of reading, of the search by estimates, and of counting and ranking all."""
     from sw.formats.canonical import canonical
@@ -280,6 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "figure12": figure12,
         "figure13": figure13,
         "figure14": figure14,
+        "digits": lambda: print("\n".join(digits())),
     }
     parser.add_argument("part", choices=[*parts, "search"])
     parser.add_argument("--plot", type=Path, help="an SVG file to write, of figures 13 and 14")

@@ -77,7 +77,7 @@ class RowsOfC:
         # Partial rows leave one half and enter the other.
         lines = scheme.partial_lines(design.line_bytes) // 2
         self._half = replace(scheme.partition("C", design), lines=lines)
-        self._final_position = self._partial_position = 0
+        self.final_position = self.partial_position = 0
         # By place along i and j: nonzeros of partial rows and which of them lie in memory, and from which position on.
         self._partial: dict[tuple[int, int], tuple[Index, NDArray[np.bool_]]] = {}
         self._partial_base: dict[tuple[int, int], int] = {}
@@ -113,15 +113,15 @@ class RowsOfC:
 
     def follow(self, nonzeros: int) -> tuple[int, int]:
         """Positions of rows that follow the rows before without a gap."""
-        begin, self._final_position = self._final_position, self._final_position + nonzeros
-        return begin, self._final_position
+        begin, self.final_position = self.final_position, self.final_position + nonzeros
+        return begin, self.final_position
 
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave: for good, for the pass that joins j tiles, or as partial rows."""
         place = (tile.index_i, tile.index_j)
         nonzeros = int(lengths.sum())
         if tile.k_step:
-            self._partial_position = 0
+            self.partial_position = 0
         if tile.last_k:
             base, _ = self.follow(nonzeros)
             self._partial.pop(place, None)
@@ -130,7 +130,7 @@ class RowsOfC:
         else:
             stays = self._stay(tile, at, partial, lengths) if self.on_chip else np.zeros(tile.size_i, np.bool_)
             nonzeros = int(lengths[~stays].sum())
-            base, self._partial_position = self._partial_position, self._partial_position + nonzeros
+            base, self.partial_position = self.partial_position, self.partial_position + nonzeros
             self._partial[place], self._partial_base[place] = (lengths, ~stays), base
         if tile.last_k and tile.whole_j:
             self.beats["write_c_data"] += self.reads.result_beats(base, nonzeros)
@@ -219,9 +219,9 @@ class JoinedRows(RowsOfC):
             super().leave(tile, at, partial, lengths)
             return
         if tile.k_step:
-            self._partial_position = 0
+            self.partial_position = 0
         nonzeros, (first, last) = int(lengths.sum()), rows_of(tile)
-        base, self._partial_position = self._partial_position, self._partial_position + nonzeros
+        base, self.partial_position = self.partial_position, self.partial_position + nonzeros
         made_of = at.a_begin[first:last].copy(), at.a_end[first:last].copy()
         self._parts.setdefault((tile.index_i, tile.index_j), []).append((lengths, base, *made_of))
         self.beats["write_c_data"] += self.reads.line_beats * int(fetched_lines(base, nonzeros, self.reads.lanes))

@@ -13,30 +13,41 @@ from numpy.typing import NDArray
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.golden.weight_stationary import partial_sums
+from sw.golden.weight_stationary import data_per_cycle, partial_sums
 from sw.jit import njit
 from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.timing.constants import (
-    CHUNK_END_CYCLES,
-    COLUMN_CYCLES,
+    ARRAY_CYCLES,
+    ASSEMBLY_CYCLES,
+    BUS_CYCLES_AHEAD,
+    CHUNK_ANSWER_CYCLES,
+    CHUNK_CYCLES_OF_ROWS,
+    COLUMNS_LOADED_CYCLES,
+    FIBER_CYCLES,
+    FIRST_LINE_CYCLES,
     MEMORY_PART_CYCLES,
-    NEXT_TILE_GAIN,
+    NEXT_CHUNK_CYCLES,
     PART_CYCLES,
+    PARTIAL_CYCLES,
     PHASE_CYCLES,
     PIECE_CYCLES,
-    SCAN_CYCLES,
-    STATIONARY_TILE_CYCLES,
-    TILE_LATENCIES,
+    POSITION_CYCLES,
+    ROW_LEAVES_CYCLES,
+    ROW_REQUEST_CYCLES,
+    TILE_BEGIN_CYCLES,
+    WRITTEN_CYCLES,
 )
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS, REGION_PARTS
 from sw.timing.record_beats import fetched_lines
 
+from .clock import Mark
 from .kernels import TOTALS, boundaries
 from .loaded_b import LoadedB
 from .machine import Run
 from .rows_of_c import RowsOfC, rows_of
 from .segments import Segments
+from .stationary_rows import Columns, Memory, Rows, cut_rows, whole_rows
 from .walk import Tile, TileWalk
 
 if TYPE_CHECKING:
@@ -72,6 +83,13 @@ class _StationaryRun(Run):
         nonzeros = design.pe.buffer_entries // 2
         region = max(1, nonzeros // REGION_PARTS)
         self.sizes = np.array([nonzeros, nonzeros - region, region], np.int64)
+        # Nonzeros of C that its regions have places for (runtime.memory_image).
+        per_row = np.append(0, np.cumsum(np.diff(planned.b.pointers)[planned.a.coordinates]))
+        macs = np.diff(per_row[planned.a.pointers])
+        most = int(np.minimum(macs, planned.widest).sum())
+        self._most = -(-most // self.lanes) * self.lanes
+        pace = self.pace
+        self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.beat * pace.line_beats, pace.outstanding)
         self._in_pes: tuple[int, ...] | None = None
         # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.
         self._wide: list[tuple[int, NDArray[np.int64]]] = []
@@ -97,9 +115,9 @@ class _StationaryRun(Run):
         a_comes = not tile.carry and not (keeps_a and self.kept_a.place == (tile.i, tile.k, tile.size_k))
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
         before = self.clock.mark()
-        load_of_b = self._load_columns(tile)
+        loaded = self._load_columns(tile)
         first, last = rows_of(tile)
-        scanned_from = self._scan_of_a(tile, at)[1][first:last].copy()
+        scanned = self._scan_of_a(tile, at)[1][first:last].copy()
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
         begin, end = at.a_begin[first:last], at.a_end[first:last]
@@ -107,36 +125,72 @@ class _StationaryRun(Run):
             end = begin
         products = row_products(begin, end, self.a_coordinates, at.b_begin, at.b_end)
         self.totals[PRODUCTS] += int(products.sum())
-        loading, waiting = self._feed(tile, begin, end)
+        words, waits = self._feed(tile, begin, end)
         asking = self._reenter(partial, spilled, base) if tile.partial_in else 0
         lengths = self.places.lengths(tile)
+        position = self._position(tile)
         self.rows_of_c.leave(tile, at, partial, lengths)
-        # A comes one nonzero a cycle, a row of C leaves with one; the rows of an array wait for partial sums that go round.
-        on_bus = int(np.maximum(end - begin, 1).sum()) + waiting
-        if not (tile.whole_k or keeps_a or tile.carry):
+        joined = np.maximum(np.minimum(products, tile.size_j) + partial, 1)
+        back = spilled & (partial > 0) if tile.partial_in else np.zeros(tile.size_i, np.bool_)
+        leaving = self._leaving(joined, lengths, position)
+        opens = 0
+        if tile.partial_in and not self.rows_of_c.on_chip:
+            opens = FIRST_LINE_CYCLES + self.pace.latency + PARTIAL_CYCLES - ARRAY_CYCLES
+            leaving = np.maximum(leaving, FIBER_CYCLES + back)
+        rows = Rows(begin, end, products > 0, waits, leaving, back, float(opens))
+        columns = Columns(words, self.scheme.buffers("B"), loaded)
+        streams = not (tile.carry or keeps_a)
+        if tile.whole_k or not streams:
+            flow = whole_rows(rows, columns, streams, self.memory)
+        else:
+            asked = self._positions_read(tile, tile.from_pointers_a, 3) + CHUNK_CYCLES_OF_ROWS
             row_ends = self.a.pointers[first + 1 : last + 1]
-            longer, alone = later_chunks(scanned_from, end, row_ends, self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
-            on_bus += CHUNK_END_CYCLES * longer + self.pace.latency * alone
-            on_bus += int(
-                ((begin - scanned_from) // self.lanes).sum()
-            )  # what tiles before have left is dropped, a line a cycle
-        leaving = int(np.maximum(np.minimum(products, tile.size_j) + partial, 1).sum())
-        # B comes while A's first nonzeros are on their way, which wait for all of it.
-        loading += int(load_of_b * self.pace.beat)
-        if not tile.whole_k:  # where segments begin is read before them
-            loading += self.pace.latency + SCAN_CYCLES
-        self._add_cycles(load_beats, self.clock.moved(before), max(on_bus, leaving, asking) + loading)
-
-    def _add_cycles(self, load_beats: int, moved: int, computing: int) -> None:
-        clock, latency, beat = self.clock, self.pace.latency, self.pace.beat
+            written = self._written(before) / tile.size_i * self.pace.beat
+            flow = cut_rows(rows, scanned, row_ends, written, asked, columns, self.memory)
+        rest = self._rest(before)
+        moved = math.ceil((self.clock.moved(before) - rest) * self.pace.beat)
+        if streams:
+            moved += FIRST_LINE_CYCLES + self.pace.latency
         if load_beats:
-            clock.cycles += math.ceil(load_beats * beat) + latency + PHASE_CYCLES
-        clock.cycles += max(math.ceil(moved * beat), computing)
-        clock.cycles += int(TILE_LATENCIES * latency) + STATIONARY_TILE_CYCLES
-        clock.cycles += self._latency
-        if clock.tiles:
-            clock.cycles += latency - NEXT_TILE_GAIN
-        clock.tiles += 1
+            self.clock.cycles += math.ceil(load_beats * self.pace.beat) + self.pace.latency + PHASE_CYCLES
+        self.clock.cycles += max(int(flow), moved, asking) + self._tail(rest) + TILE_BEGIN_CYCLES
+        self.clock.tiles += 1
+
+    def _positions_read(self, tile: Tile, from_pointers: bool, halves: int) -> int:
+        """When the first pointers are there, and positions where a tile goes on: ``halves`` of a burst of A's come before."""
+        lines = min(self.reads.word_beats(tile.i, tile.size_i), self.pace.burst)
+        behind_a = 0 if from_pointers else halves * lines // 2 + POSITION_CYCLES
+        return FIRST_LINE_CYCLES + self.pace.latency + behind_a
+
+    def _position(self, tile: Tile) -> int:
+        """Where the rows of a tile go on in their region of C."""
+        rows = self.rows_of_c
+        if tile.last_k:
+            return rows.final_position
+        return 0 if tile.k_step else rows.partial_position
+
+    def _leaving(self, joined: Index, lengths: Index, position: int) -> NDArray[np.float64]:
+        """Cycles in which each row is joined and taken by accessor C, which goes on at ``position`` of its region."""
+        begins = position + np.cumsum(lengths) - lengths
+        words = np.maximum(1, -(-lengths // self.lanes))
+        # Near its region's end each word is looked at before it is taken (rtl.accessor.fiber_appender).
+        near = begins + 2 * self.lanes > self._most
+        pace = 1 + 1 / (2 * self.lanes)  # the table of positions takes no word while a line of it leaves
+        found: NDArray[np.float64] = np.maximum(joined, np.maximum(words * (1 + near), pace))
+        return found
+
+    def _written(self, before: Mark) -> int:
+        """Beats of C that a tile writes."""
+        return sum(self.beats[name] - before[0][name] for name in ("write_c_data", "write_c_meta"))
+
+    def _rest(self, before: Mark) -> int:
+        """Beats of C that are written after a tile's last row: what is less than a burst."""
+        burst = self.pace.burst * self.pace.line_beats
+        return sum((self.beats[name] - before[0][name]) % burst for name in ("write_c_data", "write_c_meta"))
+
+    def _tail(self, rest: int) -> int:
+        """From a tile's last row on its way out to the tile's end; ``rest``: beats of C that are written after the last row."""
+        return ROW_LEAVES_CYCLES + self._latency + int(rest * self.pace.beat) + self.pace.latency // 2 + WRITTEN_CYCLES
 
     @property
     def _latency(self) -> int:
@@ -145,7 +199,7 @@ class _StationaryRun(Run):
         return (sums - 1) * (self.design.pe.vector.bit_length() + 5)
 
     def _load_columns(self, tile: Tile) -> int:
-        """B's tile goes into its partition, unless it is there. Returns the beats of its load."""
+        """B's tile goes into its partition, unless it is there. Returns when it can be used."""
         place = (tile.k, tile.size_k, tile.j, tile.size_j)
         if tile.carry or not self.scheme.buffers("B") or self._in_partition == place:
             return 0
@@ -153,18 +207,29 @@ class _StationaryRun(Run):
         turned_tile = replace(
             tile, j=tile.k, size_j=tile.size_k, k=tile.j, size_k=tile.size_j, whole_j=tile.whole_k, whole_k=tile.whole_j
         )
-        load = self.loaded_b.load(turned_tile, tile.whole_k, self._column_place, *self._columns_of(tile))
+        begin, end = self._columns_of(tile)
+        own = slice(tile.j, tile.j + tile.size_j)
+        pointers = self.columns.pointers
+        scanned = (pointers[:-1] if tile.from_pointers_b else self._column_place)[own].copy()
+        load = self.loaded_b.load(turned_tile, tile.whole_k, self._column_place, begin, end)
         self._bumped = load.bumped
-        return load.beats
+        pointers_read = self._positions_read(tile, tile.from_pointers_b, 2)
+        if tile.whole_k:
+            asked, trips = pointers_read + ROW_REQUEST_CYCLES, 1
+        else:
+            asked = pointers_read + CHUNK_CYCLES_OF_ROWS
+            trips = int(chunks_one_by_one(scanned, end[own], pointers[1:][own], self.lanes))
+        waits = trips * (self.pace.latency + CHUNK_ANSWER_CYCLES) + (trips - 1) * NEXT_CHUNK_CYCLES
+        return asked + waits + int(load.beats * self.pace.beat) // trips + COLUMNS_LOADED_CYCLES
 
-    def _feed(self, tile: Tile, begin: Index, end: Index) -> tuple[int, int]:
+    def _feed(self, tile: Tile, begin: Index, end: Index) -> tuple[int, Index]:
         """Columns go to the PEs, unless they are there; what overflows comes once more in each row.
 
-        Returns the cycles before the first row, and those for which the bus waits.
+        Returns the words that come before the first row, and the cycles for which the bus waits in each.
         """
         filled = end > begin
         if not filled.any():
-            return 0, 0
+            return 0, np.zeros(tile.size_i, np.int64)
         first, last = tile.j, tile.j + tile.size_j
         starts, ends = (found[first:last] for found in self._columns_of(tile))
         lengths = ends - starts
@@ -185,21 +250,29 @@ class _StationaryRun(Run):
                 (int(n), np.array([self.sizes[1], self.sizes[2]], np.int64))
                 for n in np.flatnonzero(lengths > self.sizes[0])
             ]
-            latency = self.pace.latency * (1 + streaming) if in_memory.any() else 0
-            loading = 2 * int(sent.sum()) + self.design.pe.count + COLUMN_CYCLES + latency
-        words, waits = 0, 0  # words come one by one, PEs wait side by side
-        farthest = self.a_coordinates[end[filled] - 1]
-        for n, state in self._wide:
-            column = self.columns.coordinates[starts[n] : ends[n]]
-            parts, nonzeros, lines = bumped_parts(farthest, column, self.sizes, state, int(starts[n]), self.lanes)
-            self.totals[MERGED] += nonzeros
-            if in_memory[n]:
-                self.beats["read_b_data"] += self.reads.line_beats * lines
-                self.totals[BUMPED_ELEMENTS] += nonzeros
-            answer = self.pace.latency + MEMORY_PART_CYCLES if in_memory[n] else 0
-            words += 2 * nonzeros
-            waits = max(waits, parts * (PART_CYCLES + answer))
-        return loading, words + waits
+            loading = 2 * int(sent.sum()) + self.design.pe.count
+        return loading, self._bump(begin, end, starts, ends, in_memory)
+
+    def _bump(self, begin: Index, end: Index, starts: Index, ends: Index, in_memory: NDArray[np.bool_]) -> Index:
+        """What overflows comes once more in each row. Returns the cycles for which the bus waits in each."""
+        waits = np.zeros(len(begin), np.int64)
+        if not self._wide:
+            return waits
+        wide = np.array([n for n, _ in self._wide])
+        state = np.array([one for _, one in self._wide])
+        answers = PART_CYCLES + np.where(in_memory[wide], self.pace.latency + MEMORY_PART_CYCLES, 0)
+        parts = np.zeros((len(wide), 3), np.int64)
+        places = begin, end, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
+        pe = self.design.pe
+        data = data_per_cycle(pe.acf_a, 2 * pe.vector + 1, pe.vector)
+        bumped_waits(*places, self.sizes, state, answers, data, self.lanes, parts, waits)
+        for (_, own), moved in zip(self._wide, state, strict=True):
+            own[:] = moved
+        self.totals[MERGED] += int(parts[:, 1].sum())
+        from_memory = parts[in_memory[wide]].sum(axis=0)
+        self.beats["read_b_data"] += self.reads.line_beats * int(from_memory[2])
+        self.totals[BUMPED_ELEMENTS] += int(from_memory[1])
+        return waits
 
     def _fetch(self, begin: Index, length: Index) -> None:
         """Columns are read from memory, each by itself."""
@@ -233,8 +306,14 @@ class _StationaryRun(Run):
         self.beats["write_c_meta"] += self.reads.word_beats(0, rows + 1)
         # Pointers and nonzeros of a piece are a burst each, of which a few are under way at a time.
         pace = (self.pace.latency + PIECE_CYCLES) / min(READ_FIBERS, self.pace.outstanding)
-        reading = float(np.maximum(np.maximum(lengths, 2), pace * (1 + (lengths > 0))).sum())
-        self._add_cycles(0, self.clock.moved(before), int(reading))
+        some = lengths > 0
+        of_row = np.maximum(np.maximum(lengths, FIBER_CYCLES + some), pace * (1 + some)).sum(axis=1)
+        leaving = self._leaving(lengths.sum(axis=1), lengths.sum(axis=1), 0)
+        rest = self._rest(before)
+        moved = math.ceil((self.clock.moved(before) - rest) * self.pace.beat)
+        self.clock.cycles += (
+            max(moved, int(np.maximum(of_row, leaving).sum())) + self.pace.latency + ASSEMBLY_CYCLES + self._tail(rest)
+        )
 
 
 @njit(cache=True)
@@ -251,68 +330,112 @@ def row_products(
 
 
 @njit(cache=True)
-def later_chunks(
-    begin: NDArray[Any], end: NDArray[Any], row_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
-) -> tuple[int, int]:
-    """How rows are scanned from ``begin`` for segments up to ``end``: rows of several chunks, and chunks that hold up all others.
-
-    The latter are third and later ones that do not reach the end of their row: none of another row is asked for until it is known
-    whether theirs goes on (``rtl.accessor.next_chunks``).
-    """
-    longer, alone = 0, 0
-    for row in range(len(begin)):
-        if begin[row] == row_end[row]:
+def chunks_one_by_one(begin: NDArray[Any], end: NDArray[Any], row_end: NDArray[Any], lanes: int) -> int:
+    """How many chunks a scan of columns waits for one after the other: first and second ones of all come side by side, later ones
+    do not (``rtl.accessor.next_chunks``)."""
+    most, alone = 1, 0
+    for n in range(len(begin)):
+        if begin[n] == row_end[n]:
             continue
-        stop = -(-row_end[row] // lanes)
-        shows = end[row] // lanes if end[row] < row_end[row] else stop - 1  # the line that shows the segment's end
-        to = min((begin[row] // lanes // first_chunk + 1) * first_chunk, stop)
-        longer += to <= shows
+        stop = -(-row_end[n] // lanes)
+        shows = end[n] // lanes if end[n] < row_end[n] else stop - 1  # the line that shows the segment's end
+        to = min((begin[n] // lanes // FIRST_CHUNK_LINES + 1) * FIRST_CHUNK_LINES, stop)
         chunks = 1
         while to <= shows:
-            to = min((to // next_chunk + 1) * next_chunk, stop)
+            to = min((to // NEXT_CHUNK_LINES + 1) * NEXT_CHUNK_LINES, stop)
             chunks += 1
-            alone += chunks > 2 and to < stop
-    return longer, alone
+        most = max(most, min(chunks, 2))
+        alone += max(0, chunks - 2)
+    return most + alone
 
 
 @njit(cache=True)
-def bumped_parts(
-    farthest: NDArray[Any],
-    column: NDArray[Any],
+def bumped_waits(
+    begin: NDArray[Any],
+    end: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_coordinates: NDArray[Any],
+    starts: NDArray[Any],
+    ends: NDArray[Any],
     sizes: NDArray[Any],
     state: NDArray[Any],
-    begin: int,
+    answers: NDArray[Any],
+    vector: int,
     lanes: int,
-) -> tuple[int, int, int]:
-    """What rows of A ask for of a column that overflows the buffer of its PE (``golden.weight_stationary.bumped_words``).
+    found: NDArray[Any],
+    waits: NDArray[Any],
+) -> None:
+    """Cycles for which the bus waits for columns that overflow the buffers of their PEs.
+
+    What is asked for is said in ``golden.weight_stationary.bumped_words``. PEs ask for parts side by side; one reader sends
+    them, one after the other. A cycle of the bus goes on when every PE is done.
 
     Parameters
     ----------
-    farthest: the last column of each row with data. column: coordinates of the PE's column, from position ``begin`` on.
-    sizes: nonzeros of the buffer, of its part that stays, of its region. state: the nonzero that is used next, and how many
-        are in the region; moved on.
-
-    Returns parts, their nonzeros, lines that hold them.
+    begin, end: positions in A of each row of the tile. starts, ends: in B, of each such column.
+    sizes: nonzeros of the buffer, of its part that stays, of its region. state: of each column the nonzero that is used next, and
+        how many are in the region; moved on. answers: cycles from the request of a part to its first word.
+    vector: data of a cycle of the bus. found: of each column parts, their nonzeros, lines that hold them; added to.
+    waits: of each row.
     """
     kept, region = sizes[1], sizes[2]
-    following, waiting = state[0], state[1]
-    parts, nonzeros, lines = 0, 0, 0
-    for row in range(len(farthest)):
-        passing = following != kept  # what the row before has left is passed over
-        while True:
-            if waiting == 0:
-                waiting = min(region, len(column) - following)
-                parts += 1
-                nonzeros += waiting
-                lines += fetched_lines(begin + following, waiting, lanes)
-            if not passing and column[following] > farthest[row]:
-                break
-            waiting -= 1
-            following += 1
-            if following == len(column):
-                following = kept
-                if not passing:
-                    break
-                passing = False
-    state[0], state[1] = following, waiting
-    return parts, nonzeros, lines
+    count = len(starts)
+    now = np.zeros(count, np.int64)
+    going, exhausted, passing = np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    reader, time = 0, 0
+    supply, filling = (
+        0,
+        np.zeros(BUS_CYCLES_AHEAD, np.int64),
+    )  # when A's next cycle is there, and when the last ones went
+    cycle = 0
+    for row in range(len(begin)):
+        row_begin = time
+        for place in range(begin[row], end[row], vector):
+            stop = min(place + vector, end[row])
+            farthest = a_coordinates[stop - 1]
+            supply = max(supply, filling[cycle % BUS_CYCLES_AHEAD]) + stop - place
+            time = max(time, supply)
+            under_way = 0
+            for n in range(count):
+                if place == begin[row]:
+                    exhausted[n] = False
+                    passing[n] = state[n, 0] != kept  # what the row before has left is passed over
+                now[n] = time
+                going[n] = not exhausted[n]
+                under_way += going[n]
+            while under_way:
+                first = -1
+                for n in range(count):
+                    if going[n] and (first < 0 or now[n] < now[first]):
+                        first = n
+                n = first
+                following = state[n, 0]
+                if state[n, 1] == 0:
+                    size = min(region, ends[n] - starts[n] - following)
+                    state[n, 1] = size
+                    found[n, 0] += 1
+                    found[n, 1] += size
+                    found[n, 2] += fetched_lines(starts[n] + following, size, lanes)
+                    now[n] = max(now[n] + answers[n], reader)
+                    reader = now[n] + 2 * size
+                elif not passing[n] and b_coordinates[starts[n] + following] > farthest:
+                    going[n] = False
+                    under_way -= 1
+                else:
+                    now[n] += 2
+                    state[n, 1] -= 1
+                    state[n, 0] += 1
+                    if state[n, 0] == ends[n] - starts[n]:
+                        state[n, 0] = kept
+                        if not passing[n]:
+                            exhausted[n] = True
+                            going[n] = False
+                            under_way -= 1
+                        passing[n] = False
+            gone = time
+            for n in range(count):
+                gone = max(gone, now[n])
+            time = gone + 1 + (gone > time)  # where it waited the next entry has been looked at
+            filling[cycle % BUS_CYCLES_AHEAD] = time
+            cycle += 1
+        waits[row] = max(0, time - row_begin - (end[row] - begin[row]))

@@ -19,7 +19,17 @@ from sw.stats.pattern import Pattern
 
 from .counts import Counted, Fibers, Lengths, Uniform
 
-__all__ = ["KERNELS", "Operand", "Workload", "counted", "estimated", "random_operand", "tensor_counted", "uniform"]
+__all__ = [
+    "KERNELS",
+    "Operand",
+    "Workload",
+    "counted",
+    "estimated",
+    "matrix_operand",
+    "random_operand",
+    "tensor_counted",
+    "uniform",
+]
 
 KERNELS = ("spgemm", "spmm", "spttm", "mttkrp")
 #: Products of nonzeros up to which nonzeros of the output are counted; above, they are expected ones, row by row.
@@ -160,6 +170,11 @@ def _stored(shape: tuple[int, ...], ids: tuple[Any, ...], data: Any, run_bits: i
         return storage_format(name, **({"run_bits": run_bits} if name == "rlc" else {})).counts(tensor)
 
     return Operand(shape, float(len(data)), counts, run_bits)
+
+
+def matrix_operand(matrix: Any, run_bits: int = 5) -> Operand:
+    """A matrix of SciPy's, each place once, as it is kept in memory."""
+    return _of_matrix(matrix, run_bits)[0]
 
 
 def _of_matrix(matrix: Any, run_bits: int) -> tuple[Operand, Any]:

@@ -10,33 +10,51 @@ cycles come nearest to the RTL's over the operands of docs/benchmarks.md on `edg
 __all__ = [
     "AHEAD_LINES",
     "ANSWER_CYCLES",
+    "ARRAY_CYCLES",
+    "ARRAY_ROWS",
+    "ASSEMBLY_CYCLES",
     "BITS_A_CELL",
+    "BUS_CYCLES_AHEAD",
     "CELLS_A_LEAF",
     "CELLS_A_LEVEL",
     "CELLS_A_PE",
     "CELLS_BESIDE",
     "CELLS_LINE_BYTES",
+    "CHUNK_ANSWER_CYCLES",
     "CHUNK_CYCLES",
+    "CHUNK_CYCLES_OF_ROWS",
     "CHUNK_END_CYCLES",
+    "COLUMNS_LOADED_CYCLES",
     "COLUMN_CYCLES",
+    "COLUMN_REQUEST_CYCLES",
+    "COLUMN_WORD_CYCLES",
+    "FIBER_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
     "FIRST_CYCLES",
+    "FIRST_LINE_CYCLES",
+    "FIRST_NONZERO_CYCLES",
     "FLOATING_LEVEL_CYCLES",
     "FLYING_CYCLES",
     "IDLE_ROW_CYCLES",
     "INTEGER_LEVEL_CYCLES",
+    "KEPT_COLUMN_CYCLES",
     "KEPT_CYCLES",
     "LEAF_ANSWER_CYCLES",
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
+    "LINES_BEHIND",
+    "LOOKUP_REQUEST_CYCLES",
     "LOOK_UP_CYCLES",
+    "MEMORY_CYCLES",
     "MEMORY_PART_CYCLES",
     "MERGE_CYCLES",
     "MOST_OVERLAPPED",
     "NEXT_CHAIN_CYCLES",
+    "NEXT_CHUNK_CYCLES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
+    "PARTIAL_CYCLES",
     "PARTS_LINE_CYCLES",
     "PART_CYCLES",
     "PASSING_CYCLES",
@@ -46,11 +64,14 @@ __all__ = [
     "PLACES_CYCLES",
     "PLACING_CYCLES",
     "POINTER_CYCLES",
+    "POSITION_CYCLES",
     "RETURN_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
     "ROWS_CYCLES",
-    "SCAN_CYCLES",
+    "ROW_LEAVES_CYCLES",
+    "ROW_REQUEST_CYCLES",
+    "SCANNED_NONZERO_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
     "SPAN",
@@ -59,12 +80,14 @@ __all__ = [
     "STATIONARY_TILE_CYCLES",
     "TABLE_CYCLES",
     "TAKES_CYCLES",
+    "TILE_BEGIN_CYCLES",
     "TILE_CYCLES",
     "TILE_LATENCIES",
     "TILE_TRIPS_OF_DATAFLOWS",
     "UNPACKED_CYCLES",
     "VISIT_CYCLES",
     "WRITE_CYCLES",
+    "WRITTEN_CYCLES",
 ]
 
 # Around a tile --------------------------------------------------------------------------------------------------------
@@ -160,18 +183,57 @@ POINTER_CYCLES = 2.5
 PARTS_LINE_CYCLES = 2
 
 # Weight-stationary PEs -------------------------------------------------------------------------------------------------
-# Around a tile's rows, as TILE_CYCLES.
+# Of waveforms of `flex_tiny`, without latencies of memory; what is fitted says so. From a tile's begin to its first line
+# of pointers; more where positions are read, too.
+FIRST_LINE_CYCLES = 8
+POSITION_CYCLES = 4
+# Of a request of lines, beside the memory's latency; of a chunk of a row that is scanned.
+MEMORY_CYCLES = 1
+CHUNK_ANSWER_CYCLES = 6
+# From the pointer of a row to the request of its lines, and from these to its nonzeros.
+ROW_REQUEST_CYCLES = 15
+FIRST_NONZERO_CYCLES = 7
+# From the first pointer to the first chunk of a row that is scanned; from a chunk to the request of the next one, and to
+# nonzeros.
+CHUNK_CYCLES_OF_ROWS = 6
+NEXT_CHUNK_CYCLES = 9
+SCANNED_NONZERO_CYCLES = 11
+# From the first nonzero of A to the request of where columns are; from there to the request of a column; from lines to a
+# word.
+LOOKUP_REQUEST_CYCLES = 7
+COLUMN_REQUEST_CYCLES = 7
+COLUMN_WORD_CYCLES = 3
+# From the first nonzero of A to the first word of a column that is on chip, and from the last one to the bus; from the
+# last line of B's load to the first look at it.
+KEPT_COLUMN_CYCLES = 12
+COLUMNS_LOADED_CYCLES = 13
+# From the place of a partial row in memory to its first nonzero, beside a latency.
+PARTIAL_CYCLES = 10
+# Of a fiber that is read by itself, one more where it has something (rtl.accessor.nonzero_reader).
+FIBER_CYCLES = 2
+# From the bus of the array to its joiner. Fitted: lines of first chunks that are between where they wait and the bus;
+# cycles of the bus for which A's nonzeros are there while the bus waits; rows that the array has while the joiner waits.
+ARRAY_CYCLES = 15
+LINES_BEHIND = 4
+BUS_CYCLES_AHEAD = 3
+ARRAY_ROWS = 5
+# From a row's last nonzero on the bus to the burst that writes it, from the answer to that to the next tile, and that
+# one's begin.
+ROW_LEAVES_CYCLES = 32
+WRITTEN_CYCLES = 9
+TILE_BEGIN_CYCLES = 3
+# Before the first piece of a row of C, beside a latency of memory; from the request of a piece to its first nonzero,
+# beside another.
+ASSEMBLY_CYCLES = 18
+PIECE_CYCLES = 7
+# From the request of a part of a column that overflows its PE's buffer to its first word, with what comes between its
+# last word and the next request; more beside memory's latency where it is there.
+PART_CYCLES = 15
+MEMORY_PART_CYCLES = 5
+# What the cost model takes: around a tile's rows, as TILE_CYCLES; from the first nonzero of A to the first word of a
+# column, and from the last word of the last column to the bus.
 STATIONARY_TILE_CYCLES = 75
-# Before A's first nonzero where k is cut, beside a latency of memory.
-SCAN_CYCLES = 20
-# From the first nonzero of A to the first word of a column, and from the last word of the last column to the bus.
 COLUMN_CYCLES = 20
-# From the request of a part of a column that overflows its PE's buffer to its first word; more beside memory's latency where it
-# is there.
-PART_CYCLES = 14
-MEMORY_PART_CYCLES = 6
-# From the request of a piece of a row of C to its first nonzero, beside the memory's latency.
-PIECE_CYCLES = 10
 
 # Area -----------------------------------------------------------------------------------------------------------------
 # Logic cells (LUTs and flip-flops) of a design with 64 leaves and lines of 128 bits on ECP5, `fiberloom synth --target ecp5`:

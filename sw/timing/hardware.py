@@ -4,19 +4,24 @@ __all__ = [
     "ENTRY_BYTES",
     "FIRST_CHUNK_LINES",
     "JOB_MARGIN",
+    "LATER_CHUNKS",
     "MAXIMUM_ELEMENTS",
     "MOST_LINES",
     "MOST_LISTED_ENTRIES",
     "MOST_PARTS",
     "NEXT_CHUNK_LINES",
     "ORDERS",
+    "PEEKED_LINES",
+    "QUEUED_LINES",
     "READER_CYCLES",
     "READ_FIBERS",
     "REGION_PARTS",
     "REMEMBERED_SEGMENTS",
+    "SCANNED_ROWS",
     "SCRATCH_MARGIN",
     "SCRATCH_ROWS",
     "UNDER_WAY",
+    "WHOLE_ROWS",
 ]
 
 # Bytes of an entry of the table of windows (rtl.tiling.window_table).
@@ -25,6 +30,8 @@ ENTRY_BYTES = 16
 FIRST_CHUNK_LINES = 2
 # A PE takes its next job two lines of leaves and so many cycles before the end of the one before (rtl.pe.gustavson).
 JOB_MARGIN = 32
+# Rows whose second chunks are under way (rtl.accessor.segment_scanner).
+LATER_CHUNKS = 16
 # Elements that a position can number (rtl.types).
 MAXIMUM_ELEMENTS = 4294967295
 # Lines of B's partition that an entry can name (rtl.types).
@@ -37,6 +44,10 @@ MOST_PARTS = 32
 NEXT_CHUNK_LINES = 16
 # Inter-tile orders, outermost first; the index is the value of ORDER (rtl.regs.map).
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
+# Lines of a scan that have been looked at and wait for their row (rtl.accessor.chunk_peeker).
+PEEKED_LINES = 16
+# Lines of rows that are asked for ahead of their use (rtl.accessor.fiber_reader).
+QUEUED_LINES = 128
 # Cycles of a reader of packed records, from a request to memory's and from a beat to its line (rtl.mint.reader.record_reader).
 READER_CYCLES = 7
 # Fibers that a weight-stationary design reads at a time (rtl.accessor.nonzero_reader).
@@ -45,9 +56,13 @@ READ_FIBERS = 16
 REGION_PARTS = 4
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
+# Rows whose first chunks are under way (rtl.accessor.segment_scanner).
+SCANNED_ROWS = 64
 # Lines of the ring for scratch fibers that no row takes (rtl.accessor.scratch_ring).
 SCRATCH_MARGIN = 8
 # Long rows that the other lines are enough for (rtl.accessor.scratch_ring).
 SCRATCH_ROWS = 2
+# Rows that are asked for ahead of their use where k is whole (rtl.accessor.whole_rows).
+WHOLE_ROWS = 128
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4

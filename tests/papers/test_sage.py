@@ -1,9 +1,13 @@
 """Checkpoints of MINT: tables II and III, figures 12 to 14."""
 
+import re
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from benchmarks.sage import digits
 from benchmarks.sage.__main__ import (
     OTHERS,
     against,
@@ -14,9 +18,12 @@ from benchmarks.sage.__main__ import (
     over_flexible,
     percent,
 )
+from benchmarks.sage.__main__ import digits as trained_network
 from benchmarks.sage.workloads import LAYERS, MATRICES, PRUNINGS, layer, published
+from benchmarks.table_markers import table
 from sw.sage.array import Array
 from sw.sage.constants import Constants
+from tests.tools import needs_tool
 
 
 def parted(name: str) -> dict[tuple[str, str], float]:
@@ -89,3 +96,30 @@ def test_layers_are_products_of_what_a_filter_sees():
     assert len(LAYERS) == 8 and all(len(each) == 8 for each in PRUNINGS.values())
     assert (work.rows.count, work.rows.length, work.columns.count) == (4 * 4 * 64, 512 * 9, 512)
     assert work.a.places < work.b.places  # the paper: more weights than activations
+
+
+@needs_tool("scikit-learn", "pruned")
+def test_a_layer_that_was_trained_is_its_product_of_operands(tmp_path):
+    """What is read from files, unfolded by the operand, is what the network computes; its digits are mostly right."""
+    fewer = digits.pruned(digits.trained(), "70 % global")
+    assert digits.accuracy(fewer) > 95
+    for each, bias in zip(digits.operands(fewer, tmp_path), fewer.biases, strict=True):
+        sums = each.a @ each.b + bias
+        wanted = each.layer.rows(each.outputs)
+        after = sums.clip(min=0) if each.layer is not digits.LAYERS[-1] else sums
+        np.testing.assert_allclose(after, wanted, rtol=1e-4, atol=1e-4)
+
+
+@needs_tool("scikit-learn", "pruned")
+def test_the_table_of_the_trained_network_is_the_manuals():
+    """Made anew: words are the same, numbers as near as matrix products of another machine leave them."""
+    page = (Path(__file__).parents[2] / "docs" / "sage.md").read_text(encoding="utf-8")
+    lines = trained_network()
+    number = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e\+\d+)?")
+    for line, printed in zip(lines, table(page, "sage digits")[: len(lines)], strict=True):
+        assert number.sub("#", line) == number.sub("#", printed)
+        found, wanted = ([float(each.replace(",", "")) for each in number.findall(text)] for text in (line, printed))
+        assert found == pytest.approx(wanted, rel=0.02, abs=0.8)
+    full4 = next(line for line in lines if line.startswith("| full4")).split(" | ")
+    plain, less, fewest = (float(full4[n].strip(" |").replace(",", "")) for n in (4, 7, 10))
+    assert full4[3::3] == ["dense dense", "dense dense", "dense csc"] and fewest < 0.3 * plain < less

@@ -28,11 +28,11 @@ pytestmark = pytest.mark.slow
 
 CHANGES = {
     "int32": ["pe.value=int32"],
-    "fp32": ["pe.value=fp32", "pe.vector=4", "pe.count=3", "pe.acf_a=coo"],
+    "fp32": ["pe.value=fp32", "pe.vector=4", "pe.count=4", "pe.acf_a=coo"],
     "int8": ["pe.value=int8", "pe.overflow=saturate", "pe.vector=1", "pe.count=1", "pe.buffer_entries=4"],
 }
 # Of the cycles of the hardware.
-CYCLES_OFF = 0.15
+CYCLES_OFF = 0.08
 
 
 @pytest.fixture(scope="module", params=CHANGES)

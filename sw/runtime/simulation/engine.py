@@ -144,8 +144,11 @@ def library_of(design: "Design", sources: Mapping[str, str], report: Callable[[s
 
 
 def _repeated(design: "Design", sources: Mapping[str, str]) -> str | None:
-    """The processing element's module where there are so many of them that compiling it once pays."""
-    if design.pe.count < MANY_ELEMENTS:
+    """The processing element's module where there are so many of them that compiling it once pays.
+
+    Outputs of a weight-stationary one answer its inputs in the same cycle, which such a module must not (:mod:`.parts`).
+    """
+    if design.pe.count < MANY_ELEMENTS or design.pe.dataflow == WEIGHT_STATIONARY:
         return None
     return next(name for name in map(_stem, sources) if name == f"{design.pe.dataflow}_pe")
 

@@ -37,7 +37,8 @@ def accelerator_sources(design: "Design") -> dict[str, str]:
 
         return emit_design(design)
 
-    return _kept(parameters.accelerator(design), emitted)
+    made_of = parameters.accelerator(design) | parameters.tile_engine(design) | {"dataflow": design.pe.dataflow}
+    return _kept(made_of, emitted)
 
 
 def converter_sources(design: "Design") -> dict[str, str]:

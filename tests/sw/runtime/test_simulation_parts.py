@@ -174,6 +174,20 @@ def test_processing_elements_show_nothing_of_their_inputs_in_the_same_cycle(tmp_
     assert not seen_at_once(tmp_path, sources, element)
 
 
+@pytest.mark.parametrize("change", ["pe.acf_a=coo", "pe.vector=4", "pe.buffer_entries=32"])
+def test_verilog_is_remembered_for_one_engine(change: str) -> None:
+    """What the engine alone is made of counts, too: else one design would run on another's hardware."""
+    assert accelerator_sources(load_design("flex_tiny", [change])) != accelerator_sources(load_design("flex_tiny"))
+
+
+def test_weight_stationary_elements_are_compiled_with_the_rest(tmp_path):
+    """Their outputs answer inputs in the same cycle: alone, eight of them would stand still."""
+    design = load_design("flex")
+    sources = accelerator_sources(design)
+    assert _repeated(design, sources) is None
+    assert seen_at_once(tmp_path, sources, "weight_stationary_pe")
+
+
 def test_a_path_through_a_module_is_seen(tmp_path):
     """The check above can fail."""
     assert not seen_at_once(tmp_path, {"lane.sv": LANE}, "lane")
