@@ -1,17 +1,18 @@
 """Fetches lines for the PEs: bumped segments of B, partial and scratch fibers of C."""
 
-from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.onehot import onehot_index, onehot_select
 from ..lib.passed import passed
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..storage import byte_count
 from ..types import (
     fetch_request,
@@ -154,8 +155,11 @@ class MemoryFetch(Block):
         grant_shape = data.StructLayout({"pe": range(max(2, self.pes)), "request": shape})
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
         # What is worked out of a request begins at a register: its place is an adder away from the PE's own.
-        m.submodules.grants = grants = StreamQueue(shape=grant_shape, depth=2)
+        m.submodules.grants = grants = StreamSkid(shape=grant_shape)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
+        # Out of the queue's RAM no line's owner would be known soon enough in a cycle; no line comes so soon that one more matters.
+        m.submodules.next_owner = next_owner = StreamRegister(shape=owner_shape)
+        connect(m, owners.o, next_owner.i)
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.kept = kept = KeptLines(
             lanes=self.lanes,
@@ -163,14 +167,16 @@ class MemoryFetch(Block):
             most=memory_burst(long_leaf_lines(self.leaf_lines)),
         )
         connect(m, kept.sram_request, flipped(self.sram_request))
-        m.d.comb += [grants.i.valid.eq(arbiter.grant.any()), arbiter.advance.eq(grants.i.ready)]
+        asking = Cat(request.valid for request in self.requests)
+        m.d.comb += [
+            arbiter.requests.eq(asking),
+            grants.i.valid.eq(asking.any()),
+            arbiter.advance.eq(grants.i.ready),
+            grants.i.payload.request.eq(onehot_select(arbiter.grant, [request.payload for request in self.requests])),
+            grants.i.payload.pe.eq(onehot_index(arbiter.grant)),
+        ]
         for n in range(self.pes):
-            m.d.comb += [
-                arbiter.requests[n].eq(self.requests[n].valid),
-                self.requests[n].ready.eq(arbiter.grant[n] & grants.i.ready),
-            ]
-            with m.If(arbiter.grant[n]):
-                m.d.comb += [grants.i.payload.request.eq(self.requests[n].payload), grants.i.payload.pe.eq(n)]
+            m.d.comb += self.requests[n].ready.eq(arbiter.grant[n] & grants.i.ready)
         chosen, pe = grants.o.payload.request, grants.o.payload.pe
         go = Signal()
         # A request that is served in two parts waits for the second one.
@@ -181,18 +187,20 @@ class MemoryFetch(Block):
         lane_bits = (self.lanes - 1).bit_length()
         first = place.nonzero[lane_bits:]
         left = Signal(self.line_address_width + 1)
+        # Lines of a request that do not stay on chip, where its first one does; one sum, not one that waits for ``left``.
+        beyond = Signal(signed(2 + max(len(left), len(chosen.lines))))
         inside, splits = Signal(), Signal()
         offset = Signal(place.nonzero.shape())
-        bases = self._bases(m)
         m.d.comb += [
             place.eq(chosen.position),
             left.eq(self.places.kept - first),
+            beyond.eq(first + chosen.lines - self.places.kept),
             inside.eq(chosen.scratch & ~second & (first < self.places.kept)),
-            splits.eq(inside & (chosen.lines > left)),
+            splits.eq(inside & (beyond > 0)),
             offset.eq(Mux(second, self.places.kept << lane_bits, place.nonzero)),
         ]
-        lines = Mux(splits, left, Mux(second, chosen.lines - left, chosen.lines))
-        position = Mux(chosen.scratch, Array(bases)[place.row] + offset, chosen.position)
+        lines = Mux(splits, left, Mux(second, beyond, chosen.lines))
+        position = Mux(chosen.scratch, self._base(m, place.row) + offset, chosen.position)
         m.d.comb += [
             go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
             grants.o.ready.eq(go & ~splits),
@@ -221,21 +229,21 @@ class MemoryFetch(Block):
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
         # Lines go to their owner through a register.
         given = Signal(count)
-        owner = owners.o.payload
+        owner = next_owner.o.payload
         came = Signal()
         m.d.comb += [
-            self.read_data.ready.eq(owners.o.valid & ~owner.kept),
-            kept.line.ready.eq(owners.o.valid & owner.kept),
-            came.eq(owners.o.valid & Mux(owner.kept, kept.line.valid, self.read_data.valid)),
-            owners.o.ready.eq(came & (given + 1 == owner.lines)),
+            self.read_data.ready.eq(next_owner.o.valid & ~owner.kept),
+            kept.line.ready.eq(next_owner.o.valid & owner.kept),
+            came.eq(next_owner.o.valid & Mux(owner.kept, kept.line.valid, self.read_data.valid)),
+            next_owner.o.ready.eq(came & (given + 1 == owner.lines)),
             self.event_bumped.eq(came & ~owner.unit),
             self.event_unit.eq(came & owner.unit & ~owner.kept),
             self.event_scratch.eq(came & owner.scratch & ~owner.kept),
-            self.idle.eq((owners.level == 0) & ~grants.o.valid),
+            self.idle.eq((owners.level == 0) & ~next_owner.o.valid & ~grants.o.valid),
         ]
         with m.If(came):
             m.d.sync += given.eq(given + 1)
-            with m.If(owners.o.ready):
+            with m.If(next_owner.o.ready):
                 m.d.sync += given.eq(0)
         came_line = Mux(owner.kept, kept.line.payload.as_value(), self.read_data.payload)
         for n in range(self.pes):
@@ -245,10 +253,15 @@ class MemoryFetch(Block):
                 m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]
         return m
 
-    def _bases(self, m: Module) -> list[Signal]:
-        """Where each slot of scratch memory begins, as a position; known some cycles after the region is."""
-        bases = [Signal(self.places.region.shape(), name=f"base{n}") for n in range(self.scratch_slots)]
-        m.d.sync += bases[0].eq(self.places.region)
-        for one, following in pairwise(bases):
-            m.d.sync += following.eq(one + self.places.slot_lines * self.lanes)
-        return bases
+    def _base(self, m: Module, row: Value) -> Value:
+        """Where a slot of scratch memory begins, as a position; known two cycles for each slot after the region is."""
+        m.submodules.bases = bases = Memory(shape=self.places.region.shape(), depth=self.scratch_slots, init=[])
+        write = bases.write_port()
+        read = bases.read_port(domain="comb")
+        m.d.comb += [write.en.eq(1), read.addr.eq(row)]
+        with m.If(write.addr == self.scratch_slots - 1):
+            m.d.sync += write.data.eq(self.places.region)
+        with m.Else():
+            m.d.sync += write.data.eq(write.data + self.places.slot_lines * self.lanes)
+        m.d.sync += write.addr.eq(write.addr + 1)
+        return read.data
