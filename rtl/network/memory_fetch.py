@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -155,10 +155,12 @@ class MemoryFetch(Block):
         grant_shape = data.StructLayout({"pe": range(max(2, self.pes)), "request": shape})
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
         # What is worked out of a request begins at a register: its place is an adder away from the PE's own.
-        m.submodules.grants = grants = StreamSkid(shape=grant_shape)
+        m.submodules.grants = grants = StreamQueue(shape=grant_shape, depth=2)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
-        # Out of the queue's RAM no line's owner would be known soon enough in a cycle; no line comes so soon that one more matters.
+        # Registers on both sides of the queue's RAM: no line comes so soon after its request that their cycles matter.
+        m.submodules.new_owner = new_owner = StreamRegister(shape=owner_shape)
         m.submodules.next_owner = next_owner = StreamRegister(shape=owner_shape)
+        connect(m, new_owner.o, owners.i)
         connect(m, owners.o, next_owner.i)
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.kept = kept = KeptLines(
@@ -185,36 +187,36 @@ class MemoryFetch(Block):
         # Of a scratch fiber: which lines stay on chip, and where the others lie in memory.
         place = Signal(scratch_position(self.address_width, self.scratch_slots))
         lane_bits = (self.lanes - 1).bit_length()
-        first = place.nonzero[lane_bits:]
-        left = Signal(self.line_address_width + 1)
-        # Lines of a request that do not stay on chip, where its first one does; one sum, not one that waits for ``left``.
-        beyond = Signal(signed(2 + max(len(left), len(chosen.lines))))
+        kept_lines = self.places.kept
+        first, far = place.nonzero[lane_bits:][: len(kept_lines)], place.nonzero[lane_bits:][len(kept_lines) :]
         inside, splits = Signal(), Signal()
         offset = Signal(place.nonzero.shape())
         m.d.comb += [
             place.eq(chosen.position),
-            left.eq(self.places.kept - first),
-            beyond.eq(first + chosen.lines - self.places.kept),
-            inside.eq(chosen.scratch & ~second & (first < self.places.kept)),
-            splits.eq(inside & (beyond > 0)),
-            offset.eq(Mux(second, self.places.kept << lane_bits, place.nonzero)),
+            inside.eq(chosen.scratch & ~second & ~far.any() & (first < kept_lines)),
+            splits.eq(inside & _exceeds(first, chosen.lines, kept_lines)),
+            offset.eq(Mux(second, kept_lines << lane_bits, place.nonzero)),
         ]
-        lines = Mux(splits, left, Mux(second, beyond, chosen.lines))
+        # Of either part no more lines than of both: the low bits tell.
+        low = len(chosen.lines)
+        served = Signal(low)
+        left = (kept_lines[:low] - first[:low])[:low]
+        lines = Mux(splits, left, Mux(second, (chosen.lines - served)[:low], chosen.lines))
         position = Mux(chosen.scratch, self._base(m, place.row) + offset, chosen.position)
         m.d.comb += [
-            go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
+            go.eq(new_owner.i.ready & asked.i.ready & kept.requests.ready),
             grants.o.ready.eq(go & ~splits),
-            owners.i.valid.eq(grants.o.valid & asked.i.ready & kept.requests.ready),
-            owners.i.payload.pe.eq(pe),
-            owners.i.payload.lines.eq(lines),
-            *passed(chosen, owners.i.payload, "leaf unit scratch"),
-            owners.i.payload.kept.eq(inside),
-            asked.i.valid.eq(grants.o.valid & owners.i.ready & kept.requests.ready & ~inside),
+            new_owner.i.valid.eq(grants.o.valid & asked.i.ready & kept.requests.ready),
+            new_owner.i.payload.pe.eq(pe),
+            new_owner.i.payload.lines.eq(lines),
+            *passed(chosen, new_owner.i.payload, "leaf unit scratch"),
+            new_owner.i.payload.kept.eq(inside),
+            asked.i.valid.eq(grants.o.valid & new_owner.i.ready & kept.requests.ready & ~inside),
             asked.i.payload.address.eq(byte_count(position)),
             asked.i.payload.beats.eq(lines),
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
-            kept.requests.valid.eq(grants.o.valid & owners.i.ready & asked.i.ready & inside),
+            kept.requests.valid.eq(grants.o.valid & new_owner.i.ready & asked.i.ready & inside),
             kept.requests.payload.line.eq(self.places.begins[place.row] + first),
             kept.requests.payload.count.eq(lines),
             *passed(self.places, kept, "base lines"),
@@ -224,7 +226,7 @@ class MemoryFetch(Block):
             asked.o.ready.eq(self.read_request.ready),
         ]
         with m.If(grants.o.valid & go):
-            m.d.sync += second.eq(splits)
+            m.d.sync += [second.eq(splits), served.eq(left)]
         if self.carries > 1:
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
         # Lines go to their owner through a register.
@@ -239,7 +241,7 @@ class MemoryFetch(Block):
             self.event_bumped.eq(came & ~owner.unit),
             self.event_unit.eq(came & owner.unit & ~owner.kept),
             self.event_scratch.eq(came & owner.scratch & ~owner.kept),
-            self.idle.eq((owners.level == 0) & ~next_owner.o.valid & ~grants.o.valid),
+            self.idle.eq(~grants.o.valid & ~new_owner.o.valid & (owners.level == 0) & ~next_owner.o.valid),
         ]
         with m.If(came):
             m.d.sync += given.eq(given + 1)
@@ -265,3 +267,12 @@ class MemoryFetch(Block):
             m.d.sync += write.data.eq(write.data + self.places.slot_lines * self.lanes)
         m.d.sync += write.addr.eq(write.addr + 1)
         return read.data
+
+
+def _exceeds(one: Value, other: Value, most: Value) -> Value:
+    """Whether the sum of the first two exceeds the third, which one sum of three tells: no carry waits for another one."""
+    width = max(len(one), len(other), len(most)) + 2
+    less = Cat(~most, Const(-1, width - len(most)))
+    ones, others = (Cat(value, Const(0, width - len(value))) for value in (one, other))
+    carries = Cat(Const(0, 1), ((ones & others) | (ones & less) | (others & less))[: width - 1])
+    return ~((ones ^ others ^ less) + carries)[width - 1]
