@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -157,10 +157,8 @@ class MemoryFetch(Block):
         # What is worked out of a request begins at a register: its place is an adder away from the PE's own.
         m.submodules.grants = grants = StreamQueue(shape=grant_shape, depth=2)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
-        # Registers on both sides of the queue's RAM: no line comes so soon after its request that their cycles matter.
-        m.submodules.new_owner = new_owner = StreamRegister(shape=owner_shape)
+        # Out of the queue's RAM into a register: no line comes so soon after its request that a cycle matters.
         m.submodules.next_owner = next_owner = StreamRegister(shape=owner_shape)
-        connect(m, new_owner.o, owners.i)
         connect(m, owners.o, next_owner.i)
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.kept = kept = KeptLines(
@@ -187,37 +185,46 @@ class MemoryFetch(Block):
         # Of a scratch fiber: which lines stay on chip, and where the others lie in memory.
         place = Signal(scratch_position(self.address_width, self.scratch_slots))
         lane_bits = (self.lanes - 1).bit_length()
-        kept_lines = self.places.kept
-        first, far = place.nonzero[lane_bits:][: len(kept_lines)], place.nonzero[lane_bits:][len(kept_lines) :]
-        inside, splits = Signal(), Signal()
-        offset = Signal(place.nonzero.shape())
-        m.d.comb += [
-            place.eq(chosen.position),
-            inside.eq(chosen.scratch & ~second & ~far.any() & (first < kept_lines)),
-            splits.eq(inside & _exceeds(first, chosen.lines, kept_lines)),
-            offset.eq(Mux(second, kept_lines << lane_bits, place.nonzero)),
+        first = place.nonzero[lane_bits:]
+        # Of a request's first cycle or the one before; the same while it waits.
+        found = Signal()
+        near, crosses = Signal(), Signal()
+        left = Signal(chosen.lines.shape())
+        line = Signal(self.line_address_width + 1)
+        base = Signal(self.places.region.shape())
+        m.d.comb += place.eq(chosen.position)
+        m.d.sync += [
+            found.eq(grants.o.valid & ~grants.o.ready),
+            near.eq(first < self.places.kept),
+            crosses.eq(first[: len(self.places.kept)] + chosen.lines > self.places.kept),
+            left.eq(self.places.kept - first),
+            line.eq(self.places.begins[place.row] + first),
+            base.eq(self._base(m, place.row)),
         ]
-        # Of either part no more lines than of both: the low bits tell.
-        low = len(chosen.lines)
-        served = Signal(low)
-        left = (kept_lines[:low] - first[:low])[:low]
-        lines = Mux(splits, left, Mux(second, (chosen.lines - served)[:low], chosen.lines))
-        position = Mux(chosen.scratch, self._base(m, place.row) + offset, chosen.position)
+        able, inside, splits = Signal(), Signal(), Signal()
         m.d.comb += [
-            go.eq(new_owner.i.ready & asked.i.ready & kept.requests.ready),
-            grants.o.ready.eq(go & ~splits),
-            new_owner.i.valid.eq(grants.o.valid & asked.i.ready & kept.requests.ready),
-            new_owner.i.payload.pe.eq(pe),
-            new_owner.i.payload.lines.eq(lines),
-            *passed(chosen, new_owner.i.payload, "leaf unit scratch"),
-            new_owner.i.payload.kept.eq(inside),
-            asked.i.valid.eq(grants.o.valid & new_owner.i.ready & kept.requests.ready & ~inside),
+            able.eq(grants.o.valid & (found | ~chosen.scratch)),
+            inside.eq(chosen.scratch & near & ~second),
+            splits.eq(inside & crosses),
+        ]
+        lines = Mux(splits, left, Mux(second, (chosen.lines - left)[: len(left)], chosen.lines))
+        offset = Mux(second, (self.places.kept << lane_bits)[: len(place.nonzero)], place.nonzero)
+        position = Mux(chosen.scratch, base + offset, chosen.position)
+        m.d.comb += [
+            go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
+            grants.o.ready.eq(go & (found | ~chosen.scratch) & ~splits),
+            owners.i.valid.eq(able & asked.i.ready & kept.requests.ready),
+            owners.i.payload.pe.eq(pe),
+            owners.i.payload.lines.eq(lines),
+            *passed(chosen, owners.i.payload, "leaf unit scratch"),
+            owners.i.payload.kept.eq(inside),
+            asked.i.valid.eq(able & owners.i.ready & kept.requests.ready & ~inside),
             asked.i.payload.address.eq(byte_count(position)),
             asked.i.payload.beats.eq(lines),
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
-            kept.requests.valid.eq(grants.o.valid & new_owner.i.ready & asked.i.ready & inside),
-            kept.requests.payload.line.eq(self.places.begins[place.row] + first),
+            kept.requests.valid.eq(able & owners.i.ready & asked.i.ready & inside),
+            kept.requests.payload.line.eq(line),
             kept.requests.payload.count.eq(lines),
             *passed(self.places, kept, "base lines"),
             *passed(self, kept, "sram_response"),
@@ -225,8 +232,8 @@ class MemoryFetch(Block):
             self.read_request.payload.eq(asked.o.payload),
             asked.o.ready.eq(self.read_request.ready),
         ]
-        with m.If(grants.o.valid & go):
-            m.d.sync += [second.eq(splits), served.eq(left)]
+        with m.If(able & go):
+            m.d.sync += second.eq(splits)
         if self.carries > 1:
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
         # Lines go to their owner through a register.
@@ -241,7 +248,7 @@ class MemoryFetch(Block):
             self.event_bumped.eq(came & ~owner.unit),
             self.event_unit.eq(came & owner.unit & ~owner.kept),
             self.event_scratch.eq(came & owner.scratch & ~owner.kept),
-            self.idle.eq(~grants.o.valid & ~new_owner.o.valid & (owners.level == 0) & ~next_owner.o.valid),
+            self.idle.eq(~grants.o.valid & (owners.level == 0) & ~next_owner.o.valid),
         ]
         with m.If(came):
             m.d.sync += given.eq(given + 1)
@@ -268,11 +275,3 @@ class MemoryFetch(Block):
         m.d.sync += write.addr.eq(write.addr + 1)
         return read.data
 
-
-def _exceeds(one: Value, other: Value, most: Value) -> Value:
-    """Whether the sum of the first two exceeds the third, which one sum of three tells: no carry waits for another one."""
-    width = max(len(one), len(other), len(most)) + 2
-    less = Cat(~most, Const(-1, width - len(most)))
-    ones, others = (Cat(value, Const(0, width - len(value))) for value in (one, other))
-    carries = Cat(Const(0, 1), ((ones & others) | (ones & less) | (others & less))[: width - 1])
-    return ~((ones ^ others ^ less) + carries)[width - 1]
