@@ -12,7 +12,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.onehot import onehot_index, onehot_select
 from ..lib.passed import passed
-from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
+from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
 from ..types import (
     fetch_request,
@@ -64,7 +64,8 @@ class MemoryFetch(Block):
     requests : In(stream).array(pes)
         Lines for a leaf of each PE, no more than it has room for.
     places : In(scratch_places)
-        Where scratch fibers lie: of a slot from the first request for one of its row on to the last one.
+        Where scratch fibers lie: of a slot from the first request for one of its row on to the last one. The region and its
+        slots' size are known two cycles for each slot before.
     sram_request, sram_response
         A read port of the banked SRAM.
     responses : Out(fetch_response).array(pes)
@@ -77,7 +78,7 @@ class MemoryFetch(Block):
 
     Timing
     ------
-    One request and one line a cycle.
+    One request and one line a cycle; for lines of scratch fibers a request every second cycle, a cycle later than others.
     """
 
     def __init__(
@@ -236,30 +237,8 @@ class MemoryFetch(Block):
             m.d.sync += second.eq(splits)
         if self.carries > 1:
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
-        # Lines go to their owner through a register.
-        given = Signal(count)
-        owner = next_owner.o.payload
-        came = Signal()
-        m.d.comb += [
-            self.read_data.ready.eq(next_owner.o.valid & ~owner.kept),
-            kept.line.ready.eq(next_owner.o.valid & owner.kept),
-            came.eq(next_owner.o.valid & Mux(owner.kept, kept.line.valid, self.read_data.valid)),
-            next_owner.o.ready.eq(came & (given + 1 == owner.lines)),
-            self.event_bumped.eq(came & ~owner.unit),
-            self.event_unit.eq(came & owner.unit & ~owner.kept),
-            self.event_scratch.eq(came & owner.scratch & ~owner.kept),
-            self.idle.eq(~grants.o.valid & (owners.level == 0) & ~next_owner.o.valid),
-        ]
-        with m.If(came):
-            m.d.sync += given.eq(given + 1)
-            with m.If(next_owner.o.ready):
-                m.d.sync += given.eq(0)
-        came_line = Mux(owner.kept, kept.line.payload.as_value(), self.read_data.payload)
-        for n in range(self.pes):
-            response = self.responses[n]
-            m.d.sync += response.valid.eq(came & (owner.pe == n))
-            with m.If(came & (owner.pe == n)):
-                m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]
+        self._answer(m, next_owner, kept)
+        m.d.comb += self.idle.eq(~grants.o.valid & (owners.level == 0) & ~next_owner.o.valid)
         return m
 
     def _base(self, m: Module, row: Value) -> Value:
@@ -275,3 +254,27 @@ class MemoryFetch(Block):
         m.d.sync += write.addr.eq(write.addr + 1)
         return read.data
 
+    def _answer(self, m: Module, owners: StreamRegister, kept: KeptLines) -> None:
+        """Lines go to their owner, who is at the output, through a register."""
+        owner = owners.o.payload
+        given = Signal.like(owner.lines)
+        came = Signal()
+        m.d.comb += [
+            self.read_data.ready.eq(owners.o.valid & ~owner.kept),
+            kept.line.ready.eq(owners.o.valid & owner.kept),
+            came.eq(owners.o.valid & Mux(owner.kept, kept.line.valid, self.read_data.valid)),
+            owners.o.ready.eq(came & (given + 1 == owner.lines)),
+            self.event_bumped.eq(came & ~owner.unit),
+            self.event_unit.eq(came & owner.unit & ~owner.kept),
+            self.event_scratch.eq(came & owner.scratch & ~owner.kept),
+        ]
+        with m.If(came):
+            m.d.sync += given.eq(given + 1)
+            with m.If(owners.o.ready):
+                m.d.sync += given.eq(0)
+        came_line = Mux(owner.kept, kept.line.payload.as_value(), self.read_data.payload)
+        for n in range(self.pes):
+            response = self.responses[n]
+            m.d.sync += response.valid.eq(came & (owner.pe == n))
+            with m.If(came & (owner.pe == n)):
+                m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]

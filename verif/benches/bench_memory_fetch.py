@@ -55,7 +55,7 @@ class MemoryFetchBench(StreamBench):
     async def start(self) -> None:
         await super().start()
         self.place()
-        await self.cycles(2 + self.rows)
+        await self.cycles(2 + 2 * self.rows)
 
     def place(self) -> None:
         """Where scratch fibers lie."""
@@ -172,7 +172,7 @@ async def reset_in_the_middle(dut: Any) -> None:
     coverage.hit("reset")
     await bench.restart(4)
     bench.place()
-    await bench.cycles(2 + bench.rows)
+    await bench.cycles(2 + 2 * bench.rows)
     bench.events, bench.wanted = dict.fromkeys(bench.events, 0), dict.fromkeys(bench.wanted, 0)
     bench.requests(10)
     await bench.finish()
