@@ -20,6 +20,7 @@ from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
+from sw.model.machine import run_model
 from sw.plan.plan import plan
 from sw.runtime.memory_image import MemoryImage, build_image
 from sw.runtime.registers import COUNTERS, REGISTERS, ErrorCode, field_value, pack_fields, words
@@ -234,6 +235,23 @@ async def long_rows(dut: Any) -> None:
     counters = await run_once(dut, "rough", a, b, scheme("ijk", (3, 9, 4 * radix + 3)))
     assert counters["jobs"] > 3 * 4
     coverage.hit("scratch")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def long_rows_on_chip(dut: Any) -> None:
+    """The first lines of their scratch fibers stay in a ring, which is full at times and goes round; the others go to memory."""
+    radix = DESIGN.pe.merge_radix
+    a, b = operand(9, 4 * radix + 3, 0.8, "l a", 0.0), operand(4 * radix + 3, 24, 0.5, "l b", 0.0)
+    spilled = scheme("ijk", (9, 24, 4 * radix + 3), lines_c=24)
+    spilled = replace(spilled, mode=spilled.mode | {"C": "streaming"})
+    kept = replace(spilled, scratch_bytes=spilled.buffer_bytes["C"])
+    counters = await run_once(dut, "rough", a, b, kept)
+    model, without = (run_model(DESIGN, plan(chosen, a, b, DESIGN)).counters for chosen in (kept, spilled))
+    for access in ("read_scratch", "write_scratch"):
+        assert counters[access] == model[access]
+        coverage.hit("scratch_in_memory", counters[access] > 0)
+        coverage.hit("scratch_on_chip", counters[access] < without[access])
     coverage.save()
 
 
