@@ -24,7 +24,7 @@ from ..types import (
     scratch_position,
     sram_response,
 )
-from .kept_lines import KeptLines
+from .kept_lines import LINES, RUNS, KeptLines
 
 __all__ = ["MemoryFetch", "leaf_carries"]
 
@@ -56,6 +56,8 @@ class MemoryFetch(Block):
         Requests that may be under way.
     line_address_width, scratch_slots : int
         Bits of an SRAM line address; slots of scratch memory, power of two.
+    kept_runs, kept_lines : int
+        Of lines that stay on chip: runs that may wait, lines that may be on their way or wait (:class:`KeptLines`).
     packed : bool
         Bumped segments lie in memory as packed records: requests say which leaf's lines they follow.
 
@@ -92,6 +94,8 @@ class MemoryFetch(Block):
         pending: int,
         line_address_width: int,
         scratch_slots: int,
+        kept_runs: int = RUNS,
+        kept_lines: int = LINES,
         packed: bool = False,
     ) -> None:
         check_integer("PEs", pes, 1, 1024)
@@ -110,6 +114,10 @@ class MemoryFetch(Block):
         self.pending = pending
         self.line_address_width = line_address_width
         self.scratch_slots = scratch_slots
+        check_integer("Kept runs", kept_runs, 1, 1 << 10)
+        check_integer("Kept lines", kept_lines, 1, 1 << 10)
+        self.kept_runs = kept_runs
+        self.kept_lines = kept_lines
         self.carries = carries = leaf_carries(pes, radix) if packed else 1
         super().__init__(
             {
@@ -128,6 +136,7 @@ class MemoryFetch(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
+        kept = {"q": self.kept_runs, "w": self.kept_lines}
         return {
             "p": self.pes,
             "r": self.radix,
@@ -137,6 +146,7 @@ class MemoryFetch(Block):
             "d": self.pending,
             "s": self.line_address_width,
             "k": self.scratch_slots,
+            **(kept if (self.kept_runs, self.kept_lines) != (RUNS, LINES) else {}),
         } | ({"c": self.carries} if self.carries > 1 else {})
 
     def build(self, platform: Any) -> Module:
@@ -166,6 +176,8 @@ class MemoryFetch(Block):
             lanes=self.lanes,
             line_address_width=self.line_address_width,
             most=memory_burst(long_leaf_lines(self.leaf_lines)),
+            runs=self.kept_runs,
+            pending=self.kept_lines,
         )
         connect(m, kept.sram_request, flipped(self.sram_request))
         asking = Cat(request.valid for request in self.requests)
@@ -187,8 +199,7 @@ class MemoryFetch(Block):
         place = Signal(scratch_position(self.address_width, self.scratch_slots))
         lane_bits = (self.lanes - 1).bit_length()
         first = place.nonzero[lane_bits:]
-        # Of a request's first cycle or the one before; the same while it waits.
-        found = Signal()
+        found = Signal()  # what follows is that of the request at the output, which was there a cycle ago
         near, crosses = Signal(), Signal()
         left = Signal(chosen.lines.shape())
         line = Signal(self.line_address_width + 1)
@@ -200,7 +211,7 @@ class MemoryFetch(Block):
             crosses.eq(first[: len(self.places.kept)] + chosen.lines > self.places.kept),
             left.eq(self.places.kept - first),
             line.eq(self.places.begins[place.row] + first),
-            base.eq(self._base(m, place.row)),
+            base.eq(_slot_begins(m, self.places, self.lanes, self.scratch_slots, place.row)),
         ]
         able, inside, splits = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -241,19 +252,6 @@ class MemoryFetch(Block):
         m.d.comb += self.idle.eq(~grants.o.valid & (owners.level == 0) & ~next_owner.o.valid)
         return m
 
-    def _base(self, m: Module, row: Value) -> Value:
-        """Where a slot of scratch memory begins, as a position; known two cycles for each slot after the region is."""
-        m.submodules.bases = bases = Memory(shape=self.places.region.shape(), depth=self.scratch_slots, init=[])
-        write = bases.write_port()
-        read = bases.read_port(domain="comb")
-        m.d.comb += [write.en.eq(1), read.addr.eq(row)]
-        with m.If(write.addr == self.scratch_slots - 1):
-            m.d.sync += write.data.eq(self.places.region)
-        with m.Else():
-            m.d.sync += write.data.eq(write.data + self.places.slot_lines * self.lanes)
-        m.d.sync += write.addr.eq(write.addr + 1)
-        return read.data
-
     def _answer(self, m: Module, owners: StreamRegister, kept: KeptLines) -> None:
         """Lines go to their owner, who is at the output, through a register."""
         owner = owners.o.payload
@@ -278,3 +276,17 @@ class MemoryFetch(Block):
             m.d.sync += response.valid.eq(came & (owner.pe == n))
             with m.If(came & (owner.pe == n)):
                 m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]
+
+
+def _slot_begins(m: Module, places: Any, lanes: int, slots: int, row: Value) -> Value:
+    """Where a slot of scratch memory begins, as a position; known two cycles for each slot after the region is."""
+    m.submodules.bases = bases = Memory(shape=places.region.shape(), depth=slots, init=[])
+    write = bases.write_port()
+    read = bases.read_port(domain="comb")
+    m.d.comb += [write.en.eq(1), read.addr.eq(row)]
+    with m.If(write.addr == slots - 1):
+        m.d.sync += write.data.eq(places.region)
+    with m.Else():
+        m.d.sync += write.data.eq(write.data + places.slot_lines * lanes)
+    m.d.sync += write.addr.eq(write.addr + 1)
+    return read.data
