@@ -278,13 +278,13 @@ class MemoryFetch(Block):
                 m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]
 
 
-def _slot_begins(m: Module, places: Any, lanes: int, slots: int, row: Value) -> Value:
+def _slot_begins(m: Module, places: Any, lanes: int, count: int, row: Value) -> Value:
     """Where a slot of scratch memory begins, as a position; known two cycles for each slot after the region is."""
-    m.submodules.bases = bases = Memory(shape=places.region.shape(), depth=slots, init=[])
+    m.submodules.bases = bases = Memory(shape=places.region.shape(), depth=count, init=[])
     write = bases.write_port()
     read = bases.read_port(domain="comb")
     m.d.comb += [write.en.eq(1), read.addr.eq(row)]
-    with m.If(write.addr == slots - 1):
+    with m.If(write.addr == count - 1):
         m.d.sync += write.data.eq(places.region)
     with m.Else():
         m.d.sync += write.data.eq(write.data + places.slot_lines * lanes)
