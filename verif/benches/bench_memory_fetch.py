@@ -48,6 +48,7 @@ class MemoryFetchBench(StreamBench):
         self.events = {"event_bumped": 0, "event_unit": 0, "event_scratch": 0}
         self.wanted = dict(self.events)
         self.last_owner = -1
+        self.idle_cycles = 0  # in a row with a request that is not answered
         self.position_bits = (
             self.block.layout("requests__0").tree["fields"]["position"][1] - (self.rows - 1).bit_length()
         )
@@ -127,6 +128,9 @@ class MemoryFetchBench(StreamBench):
             self.board.observe("lines", line)
             coverage.hit("interleaved", self.last_owner not in (-1, line[0]))
             self.last_owner = line[0]
+        # In the cycle in which a request is taken the block may still be idle.
+        self.idle_cycles = self.idle_cycles + 1 if int(dut.idle.value) and self.board.outstanding() else 0
+        assert self.idle_cycles < 2, "idle with a request that is not answered"
 
     async def finish(self) -> None:
         await self.settle()
