@@ -246,7 +246,7 @@ async def long_rows_on_chip(dut: Any) -> None:
     spilled = replace(spilled, mode=spilled.mode | {"C": "streaming"})
     kept = replace(spilled, scratch_bytes=spilled.buffer_bytes["C"])
     bench = AcceleratorBench(dut, "rough")
-    found = []
+    found: list[dict[str, int]] = []
     for chosen in (spilled, kept):
         image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
         if not found:
