@@ -34,6 +34,10 @@ class KeptLines(Block):
         Bits of an SRAM line address.
     most : int
         Lines of a run at most.
+    runs : int
+        Runs that may wait.
+    pending : int
+        Lines that may be on their way or wait to be taken.
 
     Members
     -------
@@ -51,13 +55,19 @@ class KeptLines(Block):
     A line a cycle, one cycle more for each run; the first line two cycles after its run, and the SRAM's own.
     """
 
-    def __init__(self, *, lanes: int, line_address_width: int, most: int) -> None:
+    def __init__(
+        self, *, lanes: int, line_address_width: int, most: int, runs: int = RUNS, pending: int = LINES
+    ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Line address width", line_address_width, 1, 30)
         check_integer("Lines of a run", most, 1, 1 << 10)
+        check_integer("Runs", runs, 1, 1 << 10)
+        check_integer("Pending lines", pending, 1, 1 << 10)
         self.lanes = lanes
         self.line_address_width = line_address_width
         self.most = most
+        self.runs = runs
+        self.pending = pending
         super().__init__(
             {
                 "base": In(line_address_width),
@@ -70,21 +80,22 @@ class KeptLines(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "m": self.most}
+        sizes = {"l": self.lanes, "s": self.line_address_width, "m": self.most}
+        return sizes | ({} if (self.runs, self.pending) == (RUNS, LINES) else {"r": self.runs, "p": self.pending})
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.runs = runs = StreamQueue(shape=self.requests.payload.shape(), depth=RUNS)
-        m.submodules.came = came = StreamQueue(shape=line(self.lanes), depth=LINES)
+        m.submodules.runs = runs = StreamQueue(shape=self.requests.payload.shape(), depth=self.runs)
+        m.submodules.came = came = StreamQueue(shape=line(self.lanes), depth=self.pending)
         connect(m, flipped(self.requests), runs.i)
         connect(m, came.o, flipped(self.line))
         run = runs.o.payload
         at = Signal(self.line_address_width + 1)  # in the ring
         left = Signal(range(self.most + 1))
-        owed = Signal(range(LINES + 1))  # lines that were asked for and not taken
+        owed = Signal(range(self.pending + 1))  # lines that were asked for and not taken
         asks = self.sram_request.valid & self.sram_request.ready
         m.d.comb += [
-            self.sram_request.valid.eq((left != 0) & (owed != LINES)),
+            self.sram_request.valid.eq((left != 0) & (owed != self.pending)),
             self.sram_request.payload.eq(self.base + at),
             runs.o.ready.eq(left == 0),
             came.i.valid.eq(self.sram_response.valid),

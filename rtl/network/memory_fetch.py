@@ -1,17 +1,18 @@
 """Fetches lines for the PEs: bumped segments of B, partial and scratch fibers of C."""
 
-from itertools import pairwise
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.onehot import onehot_index, onehot_select
 from ..lib.passed import passed
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
 from ..types import (
     fetch_request,
@@ -23,7 +24,7 @@ from ..types import (
     scratch_position,
     sram_response,
 )
-from .kept_lines import KeptLines
+from .kept_lines import LINES, RUNS, KeptLines
 
 __all__ = ["MemoryFetch", "leaf_carries"]
 
@@ -55,6 +56,8 @@ class MemoryFetch(Block):
         Requests that may be under way.
     line_address_width, scratch_slots : int
         Bits of an SRAM line address; slots of scratch memory, power of two.
+    kept_runs, kept_lines : int
+        Of lines that stay on chip: runs that may wait, lines that may be on their way or wait (:class:`KeptLines`).
     packed : bool
         Bumped segments lie in memory as packed records: requests say which leaf's lines they follow.
 
@@ -63,7 +66,8 @@ class MemoryFetch(Block):
     requests : In(stream).array(pes)
         Lines for a leaf of each PE, no more than it has room for.
     places : In(scratch_places)
-        Where scratch fibers lie: of a slot from the first request for one of its row on to the last one.
+        Where scratch fibers lie: of a slot from the first request for one of its row on to the last one. The region and its
+        slots' size are known two cycles for each slot before.
     sram_request, sram_response
         A read port of the banked SRAM.
     responses : Out(fetch_response).array(pes)
@@ -76,7 +80,7 @@ class MemoryFetch(Block):
 
     Timing
     ------
-    One request and one line a cycle.
+    One request and one line a cycle; for lines of scratch fibers a request every second cycle, a cycle later than others.
     """
 
     def __init__(
@@ -90,6 +94,8 @@ class MemoryFetch(Block):
         pending: int,
         line_address_width: int,
         scratch_slots: int,
+        kept_runs: int = RUNS,
+        kept_lines: int = LINES,
         packed: bool = False,
     ) -> None:
         check_integer("PEs", pes, 1, 1024)
@@ -108,6 +114,10 @@ class MemoryFetch(Block):
         self.pending = pending
         self.line_address_width = line_address_width
         self.scratch_slots = scratch_slots
+        check_integer("Kept runs", kept_runs, 1, 1 << 10)
+        check_integer("Kept lines", kept_lines, 1, 1 << 10)
+        self.kept_runs = kept_runs
+        self.kept_lines = kept_lines
         self.carries = carries = leaf_carries(pes, radix) if packed else 1
         super().__init__(
             {
@@ -126,6 +136,7 @@ class MemoryFetch(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
+        kept = {"q": self.kept_runs, "w": self.kept_lines}
         return {
             "p": self.pes,
             "r": self.radix,
@@ -135,6 +146,7 @@ class MemoryFetch(Block):
             "d": self.pending,
             "s": self.line_address_width,
             "k": self.scratch_slots,
+            **(kept if (self.kept_runs, self.kept_lines) != (RUNS, LINES) else {}),
         } | ({"c": self.carries} if self.carries > 1 else {})
 
     def build(self, platform: Any) -> Module:
@@ -156,21 +168,28 @@ class MemoryFetch(Block):
         # What is worked out of a request begins at a register: its place is an adder away from the PE's own.
         m.submodules.grants = grants = StreamQueue(shape=grant_shape, depth=2)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
+        # Out of the queue's RAM into a register: no line comes so soon after its request that a cycle matters.
+        m.submodules.next_owner = next_owner = StreamRegister(shape=owner_shape)
+        connect(m, owners.o, next_owner.i)
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.kept = kept = KeptLines(
             lanes=self.lanes,
             line_address_width=self.line_address_width,
             most=memory_burst(long_leaf_lines(self.leaf_lines)),
+            runs=self.kept_runs,
+            pending=self.kept_lines,
         )
         connect(m, kept.sram_request, flipped(self.sram_request))
-        m.d.comb += [grants.i.valid.eq(arbiter.grant.any()), arbiter.advance.eq(grants.i.ready)]
+        asking = Cat(request.valid for request in self.requests)
+        m.d.comb += [
+            arbiter.requests.eq(asking),
+            grants.i.valid.eq(asking.any()),
+            arbiter.advance.eq(grants.i.ready),
+            grants.i.payload.request.eq(onehot_select(arbiter.grant, [request.payload for request in self.requests])),
+            grants.i.payload.pe.eq(onehot_index(arbiter.grant)),
+        ]
         for n in range(self.pes):
-            m.d.comb += [
-                arbiter.requests[n].eq(self.requests[n].valid),
-                self.requests[n].ready.eq(arbiter.grant[n] & grants.i.ready),
-            ]
-            with m.If(arbiter.grant[n]):
-                m.d.comb += [grants.i.payload.request.eq(self.requests[n].payload), grants.i.payload.pe.eq(n)]
+            m.d.comb += self.requests[n].ready.eq(arbiter.grant[n] & grants.i.ready)
         chosen, pe = grants.o.payload.request, grants.o.payload.pe
         go = Signal()
         # A request that is served in two parts waits for the second one.
@@ -180,34 +199,44 @@ class MemoryFetch(Block):
         place = Signal(scratch_position(self.address_width, self.scratch_slots))
         lane_bits = (self.lanes - 1).bit_length()
         first = place.nonzero[lane_bits:]
-        left = Signal(self.line_address_width + 1)
-        inside, splits = Signal(), Signal()
-        offset = Signal(place.nonzero.shape())
-        bases = self._bases(m)
-        m.d.comb += [
-            place.eq(chosen.position),
+        found = Signal()  # what follows is that of the request at the output, which was there a cycle ago
+        near, crosses = Signal(), Signal()
+        left = Signal(chosen.lines.shape())
+        line = Signal(self.line_address_width + 1)
+        base = Signal(self.places.region.shape())
+        m.d.comb += place.eq(chosen.position)
+        m.d.sync += [
+            found.eq(grants.o.valid & ~grants.o.ready),
+            near.eq(first < self.places.kept),
+            crosses.eq(first[: len(self.places.kept)] + chosen.lines > self.places.kept),
             left.eq(self.places.kept - first),
-            inside.eq(chosen.scratch & ~second & (first < self.places.kept)),
-            splits.eq(inside & (chosen.lines > left)),
-            offset.eq(Mux(second, self.places.kept << lane_bits, place.nonzero)),
+            line.eq(self.places.begins[place.row] + first),
+            base.eq(_slot_begins(m, self.places, self.lanes, self.scratch_slots, place.row)),
         ]
-        lines = Mux(splits, left, Mux(second, chosen.lines - left, chosen.lines))
-        position = Mux(chosen.scratch, Array(bases)[place.row] + offset, chosen.position)
+        able, inside, splits = Signal(), Signal(), Signal()
+        m.d.comb += [
+            able.eq(grants.o.valid & (found | ~chosen.scratch)),
+            inside.eq(chosen.scratch & near & ~second),
+            splits.eq(inside & crosses),
+        ]
+        lines = Mux(splits, left, Mux(second, (chosen.lines - left)[: len(left)], chosen.lines))
+        offset = Mux(second, (self.places.kept << lane_bits)[: len(place.nonzero)], place.nonzero)
+        position = Mux(chosen.scratch, base + offset, chosen.position)
         m.d.comb += [
             go.eq(owners.i.ready & asked.i.ready & kept.requests.ready),
-            grants.o.ready.eq(go & ~splits),
-            owners.i.valid.eq(grants.o.valid & asked.i.ready & kept.requests.ready),
+            grants.o.ready.eq(go & (found | ~chosen.scratch) & ~splits),
+            owners.i.valid.eq(able & asked.i.ready & kept.requests.ready),
             owners.i.payload.pe.eq(pe),
             owners.i.payload.lines.eq(lines),
             *passed(chosen, owners.i.payload, "leaf unit scratch"),
             owners.i.payload.kept.eq(inside),
-            asked.i.valid.eq(grants.o.valid & owners.i.ready & kept.requests.ready & ~inside),
+            asked.i.valid.eq(able & owners.i.ready & kept.requests.ready & ~inside),
             asked.i.payload.address.eq(byte_count(position)),
             asked.i.payload.beats.eq(lines),
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
-            kept.requests.valid.eq(grants.o.valid & owners.i.ready & asked.i.ready & inside),
-            kept.requests.payload.line.eq(self.places.begins[place.row] + first),
+            kept.requests.valid.eq(able & owners.i.ready & asked.i.ready & inside),
+            kept.requests.payload.line.eq(line),
             kept.requests.payload.count.eq(lines),
             *passed(self.places, kept, "base lines"),
             *passed(self, kept, "sram_response"),
@@ -215,13 +244,18 @@ class MemoryFetch(Block):
             self.read_request.payload.eq(asked.o.payload),
             asked.o.ready.eq(self.read_request.ready),
         ]
-        with m.If(grants.o.valid & go):
+        with m.If(able & go):
             m.d.sync += second.eq(splits)
         if self.carries > 1:
             m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
-        # Lines go to their owner through a register.
-        given = Signal(count)
+        self._answer(m, next_owner, kept)
+        m.d.comb += self.idle.eq(~grants.o.valid & (owners.level == 0) & ~next_owner.o.valid)
+        return m
+
+    def _answer(self, m: Module, owners: StreamRegister, kept: KeptLines) -> None:
+        """Lines go to their owner, who is at the output, through a register."""
         owner = owners.o.payload
+        given = Signal.like(owner.lines)
         came = Signal()
         m.d.comb += [
             self.read_data.ready.eq(owners.o.valid & ~owner.kept),
@@ -231,7 +265,6 @@ class MemoryFetch(Block):
             self.event_bumped.eq(came & ~owner.unit),
             self.event_unit.eq(came & owner.unit & ~owner.kept),
             self.event_scratch.eq(came & owner.scratch & ~owner.kept),
-            self.idle.eq((owners.level == 0) & ~grants.o.valid),
         ]
         with m.If(came):
             m.d.sync += given.eq(given + 1)
@@ -243,12 +276,17 @@ class MemoryFetch(Block):
             m.d.sync += response.valid.eq(came & (owner.pe == n))
             with m.If(came & (owner.pe == n)):
                 m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(came_line)]
-        return m
 
-    def _bases(self, m: Module) -> list[Signal]:
-        """Where each slot of scratch memory begins, as a position; known some cycles after the region is."""
-        bases = [Signal(self.places.region.shape(), name=f"base{n}") for n in range(self.scratch_slots)]
-        m.d.sync += bases[0].eq(self.places.region)
-        for one, following in pairwise(bases):
-            m.d.sync += following.eq(one + self.places.slot_lines * self.lanes)
-        return bases
+
+def _slot_begins(m: Module, places: Any, lanes: int, count: int, row: Value) -> Value:
+    """Where a slot of scratch memory begins, as a position; known two cycles for each slot after the region is."""
+    m.submodules.bases = bases = Memory(shape=places.region.shape(), depth=count, init=[])
+    write = bases.write_port()
+    read = bases.read_port(domain="comb")
+    m.d.comb += [write.en.eq(1), read.addr.eq(row)]
+    with m.If(write.addr == count - 1):
+        m.d.sync += write.data.eq(places.region)
+    with m.Else():
+        m.d.sync += write.data.eq(write.data + places.slot_lines * lanes)
+    m.d.sync += write.addr.eq(write.addr + 1)
+    return read.data

@@ -46,6 +46,7 @@ class Case:
     tuning: bool = False
     parts: bool = False  # of rows are joined by the last k step
     load: str = LOAD_TILE  # what tiles load of B
+    scratch_lines: int = 0  # of C's, in which the first lines of scratch fibers stay
     band: bool = False  # A has all elements beside its diagonal: the rows of B come in order, and no list is needed
     density: float = 0.3
 
@@ -63,6 +64,9 @@ CASES: Mapping[str, Case] = {
     "list": Case("ijk", (3, 16, 18), load="list"),
     "planned": Case("ijk", (2, 16, 18), b_lines=40, load=LOAD_PLANNED),
     "strips": Case("ijk", (4, 6, 18), load="list"),
+    # Of a long row 12 lines stay on chip, or 4; the others go through memory.
+    "scratch on chip": Case("ijk", (13, 16, 18), c_lines=32, keep_c=False, scratch_lines=32, density=0.6),
+    "scratch beside partial rows": Case("ijk", (7, 16, 9), c_lines=56, scratch_lines=16, density=0.6),
 }
 
 
@@ -138,6 +142,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
         tuning=case.tuning,
         load=case.load,
         partial_rows="joined" if case.parts else "carried",
+        scratch_bytes=case.scratch_lines * line,
     )
 
 

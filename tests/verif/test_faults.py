@@ -246,6 +246,65 @@ HOSTILE: Mapping[str, tuple[str, Spoiler, ErrorCode, int | None]] = {
         ErrorCode.BAD_PARTITION,
         offset("C_LINES"),
     ),
+    "scratch lines beyond C's": (
+        "scratch on chip",
+        lambda registers: {"SCRATCH_LINES": registers["C_LINES"] + 1},
+        ErrorCode.BAD_PARTITION,
+        offset("SCRATCH_LINES"),
+    ),
+    **{
+        f"scratch lines {value:#x}": (
+            "scratch on chip",
+            put(SCRATCH_LINES=value),
+            ErrorCode.BAD_PARTITION,
+            offset("SCRATCH_LINES"),
+        )
+        # Of 32 bits fewer tell a ring's lines: a number whose low ones are fine is none.
+        for value in ((1 << 32) - 1, 1 << 31, 1 << 16 | 16, 1 << 10 | 16)
+    },
+    "scratch lines without C's": (
+        "all ranks cut",
+        put(SCRATCH_LINES=1),
+        ErrorCode.BAD_PARTITION,
+        offset("SCRATCH_LINES"),
+    ),
+    "scratch lines leave partial rows half a line": (
+        "scratch beside partial rows",
+        moved(SCRATCH_LINES=1),
+        ErrorCode.BAD_PARTITION,
+        offset("C_LINES"),
+    ),
+    "scratch lines leave partial rows none": (
+        "scratch beside partial rows",
+        lambda registers: {"SCRATCH_LINES": registers["C_LINES"]},
+        ErrorCode.BAD_PARTITION,
+        offset("C_LINES"),
+    ),
+    "scratch lines in B's partition": ("scratch on chip", moved(C_BASE=-1), ErrorCode.BAD_PARTITION, offset("C_LINES")),
+    "scratch lines behind the SRAM": (
+        "scratch on chip",
+        put(C_BASE=SRAM_LINES - 31),
+        ErrorCode.BAD_PARTITION,
+        offset("C_LINES"),
+    ),
+    "scratch on chip, nothing in memory": (
+        "scratch on chip",
+        put(C_SCRATCH_BYTES=0),
+        ErrorCode.C_SCRATCH_OVERFLOW,
+        None,
+    ),
+    "scratch on chip, C_SCRATCH at the last line of the address space": (
+        "scratch on chip",
+        put(C_SCRATCH=TOP),
+        ErrorCode.WRITE_OUTSIDE,
+        None,
+    ),
+    "scratch on chip, C_SCRATCH in A's elements": (
+        "scratch on chip",
+        lambda registers: {"C_SCRATCH": registers["A_ELEMENTS"]},
+        ErrorCode.WRITE_OUTSIDE,
+        None,
+    ),
     "A partition below its metadata": ("A kept", put(A_LINES=7), ErrorCode.A_METADATA_OVERFLOW, 8),
     "B partition below its metadata": ("all ranks cut", put(B_LINES=8), ErrorCode.B_METADATA_OVERFLOW, 9),
     "B partition is nothing": ("all ranks cut", put(B_LINES=0), ErrorCode.B_METADATA_OVERFLOW, 9),

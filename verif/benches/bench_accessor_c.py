@@ -152,17 +152,20 @@ class AccessorCBench(StreamBench):
     def scratch(self, fiber: dict[str, int]) -> Fiber:
         """A fiber that was told, from the lines of the SRAM and of memory that hold it now."""
         places = self.block.layout("scratch_places").unpack(int(self.dut.scratch_places.value))
-        found = []
+        found, rings = [], set()
         for at in range(fiber["position"], fiber["position"] + fiber["length"]):
             line = at // self.lanes
             if line < places["kept"]:
                 ring = (places["begins"][fiber["slot"]] + line) % places["lines"]
+                rings.add(ring)
                 lane = self.sram.line(places["base"] + ring)[at % self.lanes]
                 found.append((lane & 0xFFFFFFFF, lane >> 32))
                 coverage.hit("scratch_on_chip")
             else:
                 found += self.stored(8 * (places["region"] + fiber["slot"] * places["slot_lines"] * self.lanes + at), 1)
                 coverage.hit("scratch_in_memory")
+                coverage.hit("scratch_split", bool(rings))
+        coverage.hit("scratch_wraps", {0, places["lines"] - 1} <= rings)
         return found
 
     def stored(self, address: int, length: int) -> Fiber:

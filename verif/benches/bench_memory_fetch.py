@@ -48,6 +48,7 @@ class MemoryFetchBench(StreamBench):
         self.events = {"event_bumped": 0, "event_unit": 0, "event_scratch": 0}
         self.wanted = dict(self.events)
         self.last_owner = -1
+        self.idle_cycles = 0  # in a row with a request that is not answered
         self.position_bits = (
             self.block.layout("requests__0").tree["fields"]["position"][1] - (self.rows - 1).bit_length()
         )
@@ -55,7 +56,7 @@ class MemoryFetchBench(StreamBench):
     async def start(self) -> None:
         await super().start()
         self.place()
-        await self.cycles(2 + self.rows)
+        await self.cycles(2 + 2 * self.rows)
 
     def place(self) -> None:
         """Where scratch fibers lie."""
@@ -127,6 +128,9 @@ class MemoryFetchBench(StreamBench):
             self.board.observe("lines", line)
             coverage.hit("interleaved", self.last_owner not in (-1, line[0]))
             self.last_owner = line[0]
+        # In the cycle in which a request is taken the block may still be idle.
+        self.idle_cycles = self.idle_cycles + 1 if int(dut.idle.value) and self.board.outstanding() else 0
+        assert self.idle_cycles < 2, "idle with a request that is not answered"
 
     async def finish(self) -> None:
         await self.settle()
@@ -172,7 +176,7 @@ async def reset_in_the_middle(dut: Any) -> None:
     coverage.hit("reset")
     await bench.restart(4)
     bench.place()
-    await bench.cycles(2 + bench.rows)
+    await bench.cycles(2 + 2 * bench.rows)
     bench.events, bench.wanted = dict.fromkeys(bench.events, 0), dict.fromkeys(bench.wanted, 0)
     bench.requests(10)
     await bench.finish()

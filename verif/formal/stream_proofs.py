@@ -195,6 +195,8 @@ def _rules_of_network() -> Iterator[Proof]:
                 "pending": 2,
                 "line_address_width": 2,
                 "scratch_slots": 2,
+                "kept_runs": 2,
+                "kept_lines": 4,
             },
             steady=("places",),
             answers=[SRAM],

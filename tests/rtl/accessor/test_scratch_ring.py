@@ -18,7 +18,7 @@ PATIENCE = 4000
 class Ring:
     """What the block should do: where rows begin, and how many lines each has.
 
-    full, again: cycles in which a new line, and another part of one, met a full ring.
+    full, again: cycles in which a new line, and another part of one, met a full ring. cycles: in which there was a line.
     """
 
     lines: int
@@ -27,6 +27,7 @@ class Ring:
     given_back: int = 0
     full: int = 0
     again: int = 0
+    cycles: int = 0
 
     @property
     def used(self) -> int:
@@ -108,6 +109,7 @@ def run(rows: list[list[int]], lines: int, *, slots: int, hurry: float, leaves: 
                     ring.full += full
                     ring.again += not fresh and ring.used == lines
                     taken = await step(line=line)
+                    ring.cycles += 1
                     assert not (full and taken), "a new line has no place"
                     if taken:
                         break
@@ -151,6 +153,12 @@ def test_a_full_ring_keeps_new_lines_waiting_alone() -> None:
     half = [0, 1, 2, 3, 4, 5, 5]
     ring = run([half, half, half, half], 12, slots=4, hurry=1.0, leaves=0.02)
     assert ring.full > 0 and ring.again > 0
+
+
+def test_a_line_a_cycle() -> None:
+    row = list(range(12))
+    ring = run([row, row], 40, slots=2, hurry=1.0, leaves=0.5)
+    assert ring.cycles == 2 * len(row) and ring.full == 0
 
 
 def test_without_more_lines_than_the_margin_nothing_stays() -> None:

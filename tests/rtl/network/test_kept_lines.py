@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from rtl.network.kept_lines import LINES, KeptLines
+from rtl.network.kept_lines import LINES, RUNS, KeptLines
 
 LANES, MOST = 2, 24
 BASE = 5
@@ -114,7 +114,33 @@ def test_a_line_a_cycle_and_one_more_for_each_run() -> None:
         assert run(runs, 32) <= lines + len(runs) + 7
 
 
+@pytest.mark.parametrize("sizes", [{}, {"runs": 2, "pending": 4}, {"runs": 1, "pending": 7}], ids=str)
+def test_as_many_lines_and_runs_as_have_space_wait(sizes: dict[str, int]) -> None:
+    """While no line is taken."""
+    runs, pending = sizes.get("runs", RUNS), sizes.get("pending", LINES)
+    dut = KeptLines(lanes=LANES, line_address_width=6, most=MOST, **sizes)
+    assert pending < MOST
+    asked, came = 0, 0
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+
+    async def drive(ctx: Any) -> None:
+        nonlocal asked, came
+        ctx.set(dut.lines, 32)
+        ctx.set(dut.sram_request.ready, 1)
+        ctx.set(dut.requests.payload, {"line": 0, "count": MOST})
+        ctx.set(dut.requests.valid, 1)
+        for _ in range(4 * MOST):
+            *_, request, run = await ctx.tick().sample(dut.sram_request.valid, dut.requests.ready)
+            ctx.set(dut.sram_response.valid, request)
+            asked, came = asked + request, came + run
+
+    sim.add_testbench(drive)
+    sim.run()
+    assert (asked, came) == (pending, runs + 1)
+
+
 def test_parameters() -> None:
-    for wrong in ({"lanes": 3}, {"line_address_width": 0}, {"most": 0}):
+    for wrong in ({"lanes": 3}, {"line_address_width": 0}, {"most": 0}, {"runs": 0}, {"pending": 0}):
         with pytest.raises(ValueError, match="must be"):
             KeptLines(**{"lanes": LANES, "line_address_width": 6, "most": MOST} | wrong)
