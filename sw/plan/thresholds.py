@@ -102,7 +102,9 @@ __all__ = [
     "STRIP_MARGIN",
     "STRIP_NARROWER_GAIN",
     "STRIP_NEAR",
+    "STRIP_PLANNED",
     "STRIP_RUNS",
+    "STRIP_SCRATCH",
     "STRIP_START",
     "STRIP_STEP",
     "TIE",
@@ -201,6 +203,10 @@ LIST_GIVEN_UP = 2
 # Strips: none where the best scheme is so near its bound, or long rows have less than this share of the MACs. Chosen.
 STRIP_NEAR = 1.02
 STRIP_LEAST_SHARE = 0.05
+# Unless fibers of long rows in memory take this share of all bytes. Chosen; 0.4 on sx-mathoverflow.
+STRIP_SCRATCH = 0.05
+# Of what strips with lists take, planned places may leave so much: 0.87 on sx-mathoverflow.
+STRIP_PLANNED = 0.8
 # Shares of the buffer for fibers of long rows, and by how much each has to be better than what was found before. Chosen.
 SCRATCH_SHARES = (1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
 SCRATCH_GAIN = 0.01

@@ -114,7 +114,8 @@ def auto(
         # Rows of B that few rows of A use may still come sooner from where they are, and lists need no pass over A.
         return evened(_chosen(workload, found, {}))
     if lists:
-        found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=modelled)])
+        strips = best_strips("auto", workload, design, found[0][1], judged=modelled, thorough=effort > 1)
+        found = _best_first([*found, *strips])
     spans = any(s.gathers for s, _ in found)
     if (on_chip := with_scratch(workload, design, found[0], passes)) is not None:
         found = _best_first([*found, on_chip])

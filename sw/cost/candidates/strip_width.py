@@ -12,6 +12,7 @@ from sw.cost.protocol import Machine
 from sw.cost.sampling import rows_of, runs_of
 from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
+from sw.plan.records import tensor_formats
 from sw.plan.strips import Strips, cut_strips
 from sw.plan.thresholds import (
     MANY_MORE,
@@ -23,22 +24,31 @@ from sw.plan.thresholds import (
     STRIP_MARGIN,
     STRIP_NARROWER_GAIN,
     STRIP_NEAR,
+    STRIP_PLANNED,
     STRIP_RUNS,
+    STRIP_SCRATCH,
     STRIP_START,
     STRIP_STEP,
 )
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LISTS, MOST_STRIPS
+from sw.scheme.terms import GATHERS, LISTS, MOST_STRIPS
 from sw.stats.workload import Workload
 
 from .resident import kept_capacity, kept_scheme
+from .tile_height import moves_more
 
 __all__ = ["best_strips"]
 
 
 def best_strips(
-    policy: str, workload: Workload, design: Machine, so_far: Prediction, *, judged: bool = False
+    policy: str,
+    workload: Workload,
+    design: Machine,
+    so_far: Prediction,
+    *,
+    judged: bool = False,
+    thorough: bool = False,
 ) -> list[tuple[Scheme, Prediction]]:
     """The scheme with strips of the fewest predicted cycles; not validated. Empty where none promises anything.
 
@@ -47,13 +57,14 @@ def best_strips(
     policy: name that the scheme carries.
     so_far: of the best scheme without strips.
     judged: the model tier looks at both, so that strips need not be better by a margin.
+    thorough: they are looked at also where nothing waits, for the fibers of long rows that would not go through memory.
     """
     capacity = kept_capacity(workload, design)
     queue = design.pe.queue_lines * design.lanes
     if (
         capacity == 0
         or workload.b.nnz > MOST_OF_B_IN_STRIPS
-        or not _worth(workload, design, so_far, queue, 1.0 if judged else STRIP_NEAR)
+        or not _worth(workload, design, so_far, queue, 1.0 if judged else STRIP_NEAR, thorough)
     ):
         return []
     part = _part(workload)
@@ -74,9 +85,12 @@ def best_strips(
             break
         best, least = (T_j, found[0]), found[1].cycles
         count *= 2
-    if best is None or least * workload.effmac > so_far.cycles * part.effmac:
+    planned = moves_more(workload, design, so_far)
+    enough = so_far.cycles * part.effmac / (STRIP_PLANNED if planned else 1)
+    if best is None or least * workload.effmac > enough:
         return []
-    schemes = [replace(_scheme(policy, workload, design, *best), load=load) for load in LISTS]
+    loads = GATHERS if planned else LISTS
+    schemes = [replace(_scheme(policy, workload, design, *best), load=load) for load in loads]
     try:
         made = [(scheme, predict(workload, design, scheme)) for scheme in schemes]
     except SchemeError:  # some tile beyond the part uses too much
@@ -94,10 +108,15 @@ def _part(workload: Workload) -> Workload:
     return Workload(rows, workload.b, lanes=workload.lanes, statistics=workload.statistics, seed=workload.seed)
 
 
-def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int, near: float) -> bool:
-    """Whether long rows are many, and the best scheme is more than ``near`` times what its traffic and its MACs need."""
+def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int, near: float, thorough: bool) -> bool:
+    """Whether long rows are many, and the best scheme is more than ``near`` times what its traffic and its MACs need.
+
+    With ``thorough`` it may also move many fibers of rows with more nonzeros than the merge radix: in a strip fewer of them meet.
+    """
     bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
-    if so_far.cycles <= near * bound:
+    once = tensor_formats(design, workload.K, workload.J)["C"].sizes(0, int(workload.row_nonzeros.sum()))["elements"]
+    long_fibers = so_far.traffic["c_data"] - once
+    if so_far.cycles <= near * bound and not (thorough and long_fibers > STRIP_SCRATCH * so_far.dram_bytes):
         return False
     return float(workload.row_macs[workload.row_nonzeros > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
 

@@ -31,7 +31,7 @@ from sw.stats.workload import Workload
 
 from .resident import FEWEST_ROWS, kept_capacity, kept_scheme
 
-__all__ = ["best_kept"]
+__all__ = ["best_kept", "moves_more"]
 
 
 class _Costs:
@@ -90,7 +90,7 @@ def _part(workload: Workload, rows: RowWork) -> tuple[RowWork, int]:
     )
 
 
-def _moves_more(workload: Workload, design: Machine, found: Prediction) -> bool:
+def moves_more(workload: Workload, design: Machine, found: Prediction) -> bool:
     """Whether so much of B moves more than once that planned places may be worth their list."""
     used = int(workload.b.row_lengths[workload.uses > 0].sum())
     once = tensor_formats(design, workload.K, workload.J)["B"].sizes(0, used)["elements"]
@@ -161,7 +161,7 @@ def best_kept(
     if load == LOAD_LIST:
         return found
     for kind, gain in ((LOAD_REUSE, BYPASS_GAIN), (LOAD_PLANNED, PLANNED_GAIN)):
-        if kind == LOAD_PLANNED and not _moves_more(workload, design, found[0][1]):
+        if kind == LOAD_PLANNED and not moves_more(workload, design, found[0][1]):
             continue
         height, by = lowest(kind, max(FEWEST_ROWS, found[0][0].T_i // 4))
         least = (1 - (0 if judged else gain)) * found[0][1].cycles
