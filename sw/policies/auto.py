@@ -39,6 +39,7 @@ from sw.plan.thresholds import (
     REPLAY_CLOSE,
     SAMPLE_LEAST_SHARE,
     SAMPLE_MARGIN,
+    STRIP_FAR,
     TIE,
     UNUSED,
 )
@@ -113,12 +114,13 @@ def auto(
     if settled:
         # Rows of B that few rows of A use may still come sooner from where they are, and lists need no pass over A.
         return evened(_chosen(workload, found, {}))
-    if lists:
-        strips = best_strips("auto", workload, design, found[0][1], judged=modelled, thorough=effort > 1)
-        found = _best_first([*found, *strips])
+    strips = best_strips("auto", workload, design, found[0][1], judged=modelled) if lists else []
+    found = _best_first([*found, *strips])
     spans = any(s.gathers for s, _ in found)
     if (on_chip := with_scratch(workload, design, found[0], passes)) is not None:
         found = _best_first([*found, on_chip])
+    if lists and not strips and effort > 1:
+        found = _best_first([*found, *_for_long_fibers(workload, design, found[0], passes)])
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
     grids = [(s, p.plus(passes.over_a(s))) for s, p in _grids(workload, design, limit, tile_i=not spans)]
     # Predictions are good enough within a kind, not from kind to kind.
@@ -163,6 +165,13 @@ def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:
             continue
         found.append((scheme, predict_whole(workload, design, scheme)))
     return found
+
+
+def _for_long_fibers(workload: Workload, design: Machine, best: Candidate, passes: Passes) -> list[Candidate]:
+    """Strips in which fewer fibers of long rows meet, where these are far better: predictions of strips are low."""
+    strips = best_strips("auto", workload, design, best[1], judged=True, thorough=True)
+    found = [*strips, *(c for s in strips if (c := with_scratch(workload, design, s, passes)) is not None)]
+    return [c for c in found if c[1].cycles < (1 - STRIP_FAR) * best[1].cycles]
 
 
 def _kinds(found: list[Candidate]) -> list[Candidate]:

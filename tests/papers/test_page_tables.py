@@ -53,12 +53,6 @@ QUICK = (
     Made(page="papers.md", block="estimates", words=[AIRFOIL, "mycielskian:11"], rows=["airfoil", "mycielskian11"]),
     Made(
         page="papers.md",
-        block="kernels",
-        words=["--features", "uniform:2000:64:0.1", "--graphs"],
-        rows=["uniform:2000:64:0.1"],
-    ),
-    Made(
-        page="papers.md",
         block="tensors",
         words=["tensor:1547:78:33:649300:exponent=0.3:values=one"],
         rows=["like Chicago-crime3"],
@@ -114,6 +108,7 @@ DEAR = {
     "matrices --group unfitted": "of the same command as `matrices`, whose rows are compared",
     "conversions --group tensors": "of the same command as `conversions`, whose rows are compared",
     "tensors --errors": "of the same runs as `tensors`, whose rows are compared",
+    "kernels": "eight tilings of each product, minutes for the smallest that is on the page",
     "sage digits": "made anew by tests/papers/test_sage.py, where numbers may differ as matrix products of machines do",
     "stationary_cycles --products 50 --seed 4": "its rows are means over 50 runs in the hardware, minutes together",
     "sage without": "twelve assumptions, each a whole table III",
