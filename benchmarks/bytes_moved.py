@@ -5,12 +5,14 @@
 
 A row for each operand, in the model: as the earlier commit decides, at normal effort and at high effort. ``B`` is what is read of
 B with its metadata at high effort, beside Belady's replacement of whole rows in B's partition and of single nonzeros in the whole
-buffer. ``scratch`` is what goes to memory and back of fibers of rows that are longer than the merge radix. The earlier commit is
-checked out in the output folder. Records stay there, and a run whose record is there already is not made again.
+buffer. ``scratch`` is what goes to memory and back of fibers of rows that are longer than the merge radix. The sources of the
+earlier commit go to the output folder. Records stay there, and a run whose record is there already is not made again.
 """
 
+import io
 import subprocess
 import sys
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,12 +43,12 @@ COLUMNS = (
 )
 
 
-def checkout(commit: str, folder: Path) -> Path:
-    """The sources of a commit, in the folder."""
+def sources(commit: str, folder: Path) -> Path:
+    """Those of a commit, in the folder."""
     if not folder.exists():
-        subprocess.run(
-            ["git", "worktree", "add", "--detach", folder, commit], cwd=ROOT, check=True, capture_output=True
-        )
+        packed = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(folder, filter="data")
     return folder
 
 
@@ -92,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench-bytes")
     options = parser.parse_args(arguments)
     printed = PrintedTable(parser, options)
-    earlier = checkout(options.before, options.out / f"sources-{options.before}")
+    earlier = sources(options.before, options.out / f"sources-{options.before}")
     now = [*options.set, *options.now]
     printed.head(COLUMNS)
     failed, times = False, []
@@ -108,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     more,
                     sources,
                 )
-                for words, sources, own, more in (
+                for words, where, own, more in (
                     ([options.before, *options.set], earlier, options.set, []),
                     (["normal", *now], ROOT, now, []),
                     (["high", *now], ROOT, now, ["--effort", "high"]),

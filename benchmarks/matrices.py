@@ -107,11 +107,11 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
     ]
 
 
-def fractions(runs: dict[str, dict[str, Any]]) -> str:
-    """The mean share of the roofline, and the worst with its operand."""
-    worst = min(runs, key=lambda name: runs[name]["roofline_fraction"])
-    mean = geometric_mean(run["roofline_fraction"] for run in runs.values())
-    return f"{mean:.2f} in the geometric mean, {runs[worst]['roofline_fraction']:.2f} at worst ({worst})"
+def fractions(runs: dict[str, dict[str, Any]], of: str = "roofline") -> str:
+    """The mean share of the roofline or of the ideal, and the worst with its operand."""
+    shares = {name: run[f"{of}_fraction"] for name, run in runs.items()}
+    worst = min(shares, key=lambda name: shares[name])
+    return f"{geometric_mean(shares.values()):.2f} in the geometric mean, {shares[worst]:.2f} at worst ({worst})"
 
 
 def summary(runs: dict[str, dict[str, Any]]) -> list[str]:
@@ -120,6 +120,7 @@ def summary(runs: dict[str, dict[str, Any]]) -> list[str]:
     large = {name: run for name, run in runs.items() if run["macs"] > LARGE}
     if large:
         said.append(f"over the {len(large)} of more than {LARGE:,} MACs: {fractions(large)}")
+    said.append(f"*ideal* over all of them: {fractions(runs, 'ideal')}")
     busy = [run["pe_utilization"] for run in runs.values() if run["bound"] == "compute"]
     if busy:
         said.append(f"where products bound the run, PEs are busy in {min(busy):.0%} to {max(busy):.0%} of all cycles")
