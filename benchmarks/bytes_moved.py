@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     options.out / "-".join([options.config, *words]),
                     own,
                     more,
-                    sources,
+                    where,
                 )
                 for words, where, own, more in (
                     ([options.before, *options.set], earlier, options.set, []),
