@@ -20,8 +20,8 @@ __all__ = [
     "SCANNED_ROWS",
     "SCRATCH_MARGIN",
     "SCRATCH_ROWS",
-    "UNDER_WAY",
     "WHOLE_ROWS",
+    "UNDER_WAY",
 ]
 
 # Bytes of an entry of the table of windows (rtl.tiling.window_table).
