@@ -122,7 +122,8 @@ CASES = {
     "rows of an element, streamed": (rows_of_an_element, streamed, 6_807),
     "hubs, whole": (hubs, whole, 89_916),
     "hubs, cut": (hubs, halves, 164_563),
-    "band, whole": (band, whole, 77_071),
+    # All of its rows have more nonzeros than the merge radix, and a request for a scratch fiber takes two cycles.
+    "band, whole": (band, whole, 79_178),
     "band, cut": (band, halves, 102_800),
     "band, lists": (band, lists, 66_883),
     "band, tall lists": (band, tall_lists, 72_039),
