@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sw.scheme.terms import GATHERS
 
 from . import options
-from .output import check_folder, default_folder, keep_scheme
 from .printed import STAY, Outcome, printed
 from .timing import compile_seconds
 
@@ -70,8 +69,7 @@ def run(
     """Schedule, run, verify and report one multiplication C = A x B.
 
     Writes result.json, C.npz (not with --no-result), scheme.json and report.html to --out (out/NAME-OF-A by default,
-    out/NAME-OF-A-ENGINE for another engine than rtl; with --json only when --out is given). Exit codes: 0 verified, 1 the
-    result differs, 2 bad input, 3 a tool is missing.
+    out/NAME-OF-A-ENGINE but for rtl; none with --json). Exit codes: 0 verified, 1 wrong result, 2 bad input, 3 a tool is missing.
     """
     from sw.engine_result import EngineResult
     from sw.model.machine import require_rows
@@ -79,6 +77,7 @@ def run(
     from sw.runtime.result import result_record
 
     from .memory_formats import Conversions, MemoryFormats
+    from .output import check_folder, default_folder, keep_scheme
     from .pipeline import (
         SchemeChoice,
         choose_scheme,

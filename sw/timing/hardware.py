@@ -20,8 +20,8 @@ __all__ = [
     "SCANNED_ROWS",
     "SCRATCH_MARGIN",
     "SCRATCH_ROWS",
-    "WHOLE_ROWS",
     "UNDER_WAY",
+    "WHOLE_ROWS",
 ]
 
 # Bytes of an entry of the table of windows (rtl.tiling.window_table).
