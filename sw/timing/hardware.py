@@ -62,7 +62,7 @@ SCANNED_ROWS = 64
 SCRATCH_MARGIN = 8
 # Long rows that the other lines are enough for (rtl.accessor.scratch_ring).
 SCRATCH_ROWS = 2
-# Rows that are asked for ahead of their use where k is whole (rtl.accessor.whole_rows).
-WHOLE_ROWS = 128
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4
+# Rows that are asked for ahead of their use where k is whole (rtl.accessor.whole_rows).
+WHOLE_ROWS = 128
