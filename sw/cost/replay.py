@@ -146,7 +146,7 @@ def _kept(place: int, nonzeros: int, lanes: int, most: int) -> int:
     return max(0, min(-(-(place + nonzeros) // lanes), most) - min(-(-place // lanes), most))
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _jobs_of_row(
     jobs: NDArray[Any],
     number: int,

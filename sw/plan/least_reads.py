@@ -4,14 +4,14 @@ import numpy as np
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 from sw.scheme.terms import GUSTAVSON, LOAD_PLANNED, Hardware
-from sw.stats.pattern import Pattern
+from sw.stats.pattern import Index, Pattern
 from sw.stats.replacement import least_nonzeros, least_whole_rows
 from sw.stats.segments import row_beats
 
 from .plan import Matrix, Plan
 from .records import tensor_formats
 
-__all__ = ["least_reads", "read_by_rows"]
+__all__ = ["least_reads", "read_by_rows", "read_once"]
 
 
 def least_reads(planned: Plan[Matrix], design: Hardware) -> dict[str, int] | None:
@@ -48,9 +48,21 @@ def read_by_rows(a: Pattern, b: Pattern, design: Hardware, *, capacity: int | No
     Each row takes lines of its own and an entry of metadata, and those stay that as many rows of A use as there are PEs.
     ``capacity``: bytes for them; the whole buffer without it. The order in which they leave is Belady's.
     """
+    lengths, entries = b.row_lengths, b.row_lengths > 0
+    nonzeros = (design.buffer.bytes if capacity is None else capacity) // ELEMENT_BYTES
+    sizes = -(-lengths // design.lanes) * design.lanes + entries
+    return least_whole_rows(a, sizes, _row_bytes(a, b, design, words), nonzeros, design.pe.count)
+
+
+def read_once(a: Pattern, b: Pattern, design: Hardware) -> int:
+    """Bytes of the rows of B that are used, each read once: :func:`read_by_rows` with room for all of them, in any order."""
+    return int(_row_bytes(a, b, design)[np.unique(a.coordinates)].sum())
+
+
+def _row_bytes(a: Pattern, b: Pattern, design: Hardware, words: int = 2) -> Index:
+    """Of each row of B in bus beats, with so many words that say where it lies; 0 for one without nonzeros."""
     lanes, beats = design.lanes, design.buffer.line_beats
     record = tensor_formats(design, a.columns, b.columns)["B"].record_bits
-    lengths, entries = b.row_lengths, b.row_lengths > 0
-    costs = row_beats(b, lanes, record * beats) * (design.line_bytes // beats) + words * MemoryCsr.word_bytes * entries
-    nonzeros = (design.buffer.bytes if capacity is None else capacity) // ELEMENT_BYTES
-    return least_whole_rows(a, -(-lengths // lanes) * lanes + entries, costs, nonzeros, design.pe.count)
+    beat_bytes = design.line_bytes // beats
+    found: Index = row_beats(b, lanes, record * beats) * beat_bytes + words * MemoryCsr.word_bytes * (b.row_lengths > 0)
+    return found

@@ -70,6 +70,7 @@ __all__ = [
     "OPTIMAL_BUDGET",
     "ORDER_CLEAR",
     "ORDER_GAIN",
+    "ORDER_GAIN_HIGH",
     "ORDER_MOST_USERS",
     "ORDER_SHARE_OF_B",
     "PLANNED_ENTRIES",
@@ -137,8 +138,10 @@ EVEN_SHARES = {"even_columns": (0.5, 0.05), "even_squares": (0.4, 0.05), "even_r
 # Rows of B on chip ----------------------------------------------------------------------------------------------------
 # What an order of A's rows takes to be B's share of the buffer: what lists leave to its nonzeros. Chosen.
 ORDER_SHARE_OF_B = 0.85
-# An order is worth a prediction where an optimal buffer reads less than this share of what it reads in the natural one. Chosen.
-ORDER_GAIN = 0.99
+# An order is worth a prediction where an optimal buffer reads less than this share of what it reads in the natural one: on the
+# operands of the cycle table none above it was chosen. At high effort it may read little less. Chosen.
+ORDER_GAIN = 0.9
+ORDER_GAIN_HIGH = 0.99
 # `--effort high`: so many times what judging costs at normal effort. Chosen.
 HIGH_EFFORT = 8
 # Below this share the natural order is not worth one. Chosen.

@@ -22,7 +22,7 @@ def idle_bus() -> NDArray[Any]:
     return np.zeros((4, SPANS), np.float64)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, counted=False, inline="always")
 def _span(bus: NDArray[Any], number: int) -> int:
     """Where a span stands in the ring. Of one that is long over nothing is known."""
     at = number % SPANS
@@ -32,7 +32,7 @@ def _span(bus: NDArray[Any], number: int) -> int:
     return at
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, counted=False, inline="always")
 def _use(bus: NDArray[Any], at: int, kind: int, most: float, delayed: float) -> tuple[float, float]:
     """Takes up to ``most`` cycles of a span; returns how many, and how many of the bus are ``delayed`` after that.
 
@@ -48,7 +48,7 @@ def _use(bus: NDArray[Any], at: int, kind: int, most: float, delayed: float) -> 
     return used, delayed - rest
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def take(bus: NDArray[Any], kind: int, time: float, cycles: float) -> tuple[float, float]:
     """Takes the bus from ``time`` on, as soon as it is free; returns when that begins and when it ends.
 
@@ -59,6 +59,9 @@ def take(bus: NDArray[Any], kind: int, time: float, cycles: float) -> tuple[floa
     while cycles > 0 or delayed > 0:
         at = _span(bus, number)
         since = max(time, number * SPAN + min(bus[USED, at], SPAN / 2 + bus[kind, at]))
+        if delayed == 0 and since >= (number + 1) * SPAN:  # nothing is left of this span
+            number += 1
+            continue
         used, delayed = _use(bus, at, kind, min(cycles, max(0.0, (number + 1) * SPAN - since)), delayed)
         if used > 0:
             if begin < 0:
@@ -69,14 +72,14 @@ def take(bus: NDArray[Any], kind: int, time: float, cycles: float) -> tuple[floa
     return (begin if begin >= 0 else time), end
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def fetch(bus: NDArray[Any], time: float, lines: float, latency: float, beat: float) -> tuple[float, float]:
     """Lines are asked for; returns when the first one comes, and when the last one has."""
     begin, end = take(bus, READ, time + latency + ANSWER_CYCLES, lines * beat)
     return begin + beat, end
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def flow(bus: NDArray[Any], kind: int, begin: float, end: float, cycles: float) -> float:
     """Lines come evenly from ``begin`` to ``end`` as far as the bus is free; returns when all have.
 
@@ -86,8 +89,15 @@ def flow(bus: NDArray[Any], kind: int, begin: float, end: float, cycles: float) 
     number = int(begin / SPAN)
     most, delayed = rate, 0.0
     while cycles > 0 or delayed > 0:
-        used, delayed = _use(bus, _span(bus, number), kind, min(most, cycles), delayed)
-        cycles -= used
-        most = rate + (most - used) * (kind == WRITE)
+        at = _span(bus, number)
+        if delayed == 0 and most == rate and cycles > rate and bus[USED, at] <= SPAN - rate:
+            # Nearly always: what is free will do, and :func:`_use` says the same.
+            bus[kind, at] += rate
+            bus[USED, at] += rate
+            cycles -= rate
+        else:
+            used, delayed = _use(bus, at, kind, min(most, cycles), delayed)
+            cycles -= used
+            most = rate + (most - used) * (kind == WRITE)
         number += 1
     return number * SPAN

@@ -106,7 +106,7 @@ class PeStates(NamedTuple):
     merges: NDArray[Any]
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def write_job(
     jobs: NDArray[Any],
     number: int,
@@ -145,7 +145,7 @@ def write_job(
     return number + 1
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _pick(accepts: NDArray[Any], chosen: int, now: float) -> int:
     """The first PE behind the one chosen last that takes a job now, or the one that takes one first (rtl.network.pe_picker)."""
     pick = (chosen + 1) % len(accepts)
@@ -158,7 +158,7 @@ def _pick(accepts: NDArray[Any], chosen: int, now: float) -> int:
     return pick
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _last_word(
     states: PeStates,
     pe: int,
@@ -217,7 +217,7 @@ def _pe_states(pes: int) -> PeStates:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _note_job(
     states: PeStates,
     pe: int,
@@ -260,7 +260,7 @@ def _note_job(
     states.accepts[pe] = max(accepts, states.passed[pe, turn])
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _next_tile(
     jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, begun: float, cleared: float, pace: Pace
 ) -> float:
@@ -286,7 +286,7 @@ def _levels(radix: int) -> int:
     return levels
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _to_scratch(
     bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, kept: int, first: float, out: float, pace: Pace
 ) -> float:
@@ -346,7 +346,7 @@ def _row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
     ring[:, -1] = 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
     if scratch[ASKED] == 0:
@@ -365,7 +365,7 @@ def _begin(free: float, leaves: int, merged: float, dispatched: float, came: flo
     return max(begin, came + UNPACKED_CYCLES) if came else begin
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _bus(
     memory: float,
     load: float,
@@ -411,7 +411,7 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
     return max(merged * MERGE_CYCLES, (longest - capacity) * each)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, counted=False, inline="always")
 def _cycles_of_words(words: float, kept: int, aside: bool, pace: Pace) -> tuple[float, float]:
     """What words of C take of the bus, and of the units on their way there, which move one a cycle; ``kept`` stay on chip."""
     line = pace.beat * (pace.line_beats if aside else line_beats(pace.pitch_c))

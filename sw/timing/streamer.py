@@ -24,7 +24,7 @@ def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.zeros(LAST + LEAVES_AHEAD, np.float64), np.zeros((2, region + 2), np.float64)
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def _free_until(state: NDArray[Any], rows: NDArray[Any], time: float, needed: float) -> float:
     """Frees the lines of rows that have left by ``time``, as many as are ``needed``; returns when the last of these were free."""
     since = 0.0
@@ -39,7 +39,7 @@ def _free_until(state: NDArray[Any], rows: NDArray[Any], time: float, needed: fl
     return since
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def free_row(state: NDArray[Any], rows: NDArray[Any], time: float) -> None:
     """The lines of the row at hand are free from this cycle on."""
     if state[HELD] > 0:
@@ -49,7 +49,7 @@ def free_row(state: NDArray[Any], rows: NDArray[Any], time: float) -> None:
         state[HELD] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, counted=False)
 def stream_leaves(
     bus: NDArray[Any],
     state: NDArray[Any],

@@ -117,16 +117,21 @@ def best_kept(
     if capacity == 0:
         return []
     rows = work_rows(workload, design)
+    known: dict[tuple[int, str], Prediction | None] = {}  # of all rows
 
     def predicted(T_i: int, of: RowWork, load: str = LOAD_LIST) -> Prediction | None:
         """None where a tile uses too many rows."""
+        if of is rows and (T_i, load) in known:
+            return known[T_i, load]
         try:
-            planned = plan(
-                kept_scheme(policy, workload, design, T_i, load), of.a, workload.b, design, with_places=False
-            )
+            scheme = kept_scheme(policy, workload, design, T_i, load)
+            planned = plan(scheme, of.a, workload.b, design, with_places=False)
+            found = predict_gathered(workload, design, planned, of)
         except RowPlanError:
-            return None
-        return predict_gathered(workload, design, planned, of)
+            found = None
+        if of is rows:
+            known[T_i, load] = found
+        return found
 
     def cycles(T_i: int, of: RowWork, load: str = LOAD_LIST) -> float:
         found = predicted(T_i, of, load)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.plan.best_orders import best_orders
+from sw.plan.least_reads import read_by_rows, read_once
 from sw.plan.plan import plan
 from sw.plan.row_order import in_order, inverse, row_order
 from sw.plan.thresholds import ORDER_MOST_USERS, ORDER_SHARE_OF_B
@@ -132,6 +133,39 @@ def test_an_order_is_worth_a_prediction_where_it_reads_less() -> None:
     small = Pattern.of(matrix(400, 100, 0.001, 3))
     for kind in (False, True):
         assert list(best_orders(a, small, DESIGN, every=kind)) == ["natural"]
+
+
+def test_no_order_is_made_that_cannot_read_clearly_less(monkeypatch) -> None:
+    """Once a quick order reads each row of B once the slow one is not made; at high effort it is, as long as any may gain."""
+    made = []
+
+    def noted(name, *patterns):
+        made.append(name)
+        return row_order(name, *patterns)
+
+    monkeypatch.setattr("sw.plan.best_orders.row_order", noted)
+    groups = np.random.default_rng(2).permutation(np.repeat(np.arange(40), 6))
+    a, b = grouped(groups), Pattern.of(matrix(400, 100, 0.2, 3))
+    best_orders(a, b, DESIGN)
+    assert made == ["natural", "rcm"]
+    made.clear()
+    best_orders(a, b, DESIGN, every=True)
+    assert made[:3] == ["natural", "rcm", "greedy"]
+    made.clear()
+    in_turn = grouped(np.sort(groups))
+    for kind in (False, True):
+        best_orders(in_turn, b, DESIGN, every=kind)
+    assert made == ["natural", "natural"]
+
+
+def test_each_row_of_b_once_is_the_least_that_any_order_reads() -> None:
+    a, b = (
+        grouped(np.random.default_rng(2).permutation(np.repeat(np.arange(40), 6))),
+        Pattern.of(matrix(400, 100, 0.2, 3)),
+    )
+    once = read_once(a, b, DESIGN)
+    assert once == read_by_rows(a, b, DESIGN, capacity=1 << 30)
+    assert once < read_by_rows(a, b, DESIGN)
 
 
 def test_the_natural_order_is_looked_at_where_another_reads_little_less() -> None:
