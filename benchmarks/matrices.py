@@ -53,7 +53,7 @@ def record(
 
     ``sources``: the checkout that runs; an earlier one may not know how to leave C out.
     """
-    folder = out / operand.replace(":", "_").replace("/", "_")
+    folder = (out / operand.replace(":", "_").replace("/", "_")).resolve()  # the run has another working directory
     known = folder / "result.json"
     if not known.exists():
         command = [sys.executable, "-m", "sw", "run", operand, "--config", config, "--engine", engine]
