@@ -48,6 +48,11 @@ def hardware_facts() -> str:
             "Rows whose second chunks are under way",
             "rtl.accessor.segment_scanner",
         ),
+        "LATER_LINES": (
+            fiber_reader.READ_DEPTHS[fiber_reader.READ_CLIENTS.index("elements_later")],
+            "Lines of third and later chunks that are asked for and not looked at, in two bursts",
+            "rtl.accessor.fiber_reader",
+        ),
         "MAXIMUM_ELEMENTS": (2**types.POSITION_WIDTH - 1, "Elements that a position can number", "rtl.types"),
         "MOST_LINES": (2**types.LINE_WIDTH - 1, "Lines of B's partition that an entry can name", "rtl.types"),
         "MOST_LISTED_ENTRIES": (

@@ -23,6 +23,7 @@ from sw.timing.constants import (
     LINES_BEHIND,
     LOOKUP_REQUEST_CYCLES,
     MEMORY_CYCLES,
+    NEXT_BURST_CYCLES,
     NEXT_CHUNK_CYCLES,
     PARTIAL_CYCLES,
     ROW_REQUEST_CYCLES,
@@ -31,6 +32,7 @@ from sw.timing.constants import (
 from sw.timing.hardware import (
     FIRST_CHUNK_LINES,
     LATER_CHUNKS,
+    LATER_LINES,
     NEXT_CHUNK_LINES,
     PEEKED_LINES,
     QUEUED_LINES,
@@ -200,6 +202,106 @@ def whole_rows(rows: Rows, columns: Columns, comes: bool, memory: Memory) -> flo
     return _last(rows, came, state)
 
 
+class _LaterPort(NamedTuple):
+    """The port of third and later chunks. Their lines wait for their row, as many as there is a place for.
+
+    Parameters
+    ----------
+    times: when the next chunk can be asked for; when the last line came.
+    bursts: of those asked for last, in a ring, lines and when all of them have been looked at. asked: how many there were.
+    lines: lines that have been looked at, also up to the end of each row before; of all rows with such chunks.
+    passed: when these have passed. rows: how many; the first of them that may still have lines.
+    """
+
+    times: NDArray[np.float64]
+    bursts: NDArray[np.float64]
+    asked: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    passed: NDArray[np.float64]
+    rows: NDArray[np.int64]
+
+
+@njit(cache=True)
+def _later_port(rows: int) -> _LaterPort:
+    return _LaterPort(
+        np.zeros(2, np.float64), np.zeros((LATER_LINES, 2), np.float64), np.zeros(1, np.int64),
+        np.zeros(rows + 1, np.int64), np.zeros(rows, np.float64), np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, counted=False)
+def _room(port: _LaterPort, lines: int) -> float:
+    """When there is room for so many lines behind those that are asked for."""
+    for back in range(1, LATER_LINES + 1):
+        at = (port.asked[0] - back) % LATER_LINES
+        lines += int(port.bursts[at, 0])
+        if lines > LATER_LINES:
+            # As each line is looked at there is room for another one.
+            left = max(0.0, port.bursts[at, 0] - (lines - LATER_LINES))
+            return float(port.bursts[at, 1] - left + NEXT_BURST_CYCLES)
+    return 0.0
+
+
+@njit(cache=True, counted=False)
+def _later_chunk(
+    port: _LaterPort,
+    request: float,
+    trip: int,
+    line: int,
+    to: int,
+    shows: int,
+    goes_on: bool,
+    own: float,
+    lanes: int,
+    beat: float,
+) -> tuple[float, float]:
+    """When a chunk of the lines from ``line`` to ``to`` is asked for, and when its last line has been looked at.
+
+    ``shows``: the line that shows the end of the segment; those after it are dropped. ``goes_on``: the row has lines after
+    ``to``: none of another row is asked for before it is known whether this one goes on. ``own``: when the row's line ``line``
+    can be handed on.
+    """
+    many = port.rows[0]
+    burst = LATER_LINES // 2
+    own -= lanes * (port.lines[many + 1] - port.lines[many])
+    asked = time = max(request, port.times[0])
+    came, looked, first = port.times[1], 0.0, True
+    while line < to:
+        end = min((line // burst + 1) * burst, to)
+        time = max(time, _room(port, end - line))
+        if first:
+            asked, first = time, False
+        came = max(time + trip, came) + (end - line) * beat
+        looked = came
+        if line <= shows:
+            port.lines[many + 1] += min(end, shows + 1) - line
+            handed = port.lines[many + 1] - PEEKED_LINES  # so many lines must have been
+            while port.rows[1] < many and port.lines[port.rows[1] + 1] < handed:
+                port.rows[1] += 1
+            row = port.rows[1]
+            if row < many and handed > 0:
+                looked = max(looked, port.passed[row] - lanes * (port.lines[row + 1] - handed))
+            elif handed > 0:
+                looked = max(looked, own + lanes * (handed - port.lines[many]))
+        at = port.asked[0] % LATER_LINES
+        port.bursts[at, 0], port.bursts[at, 1] = end - line, looked
+        port.asked[0] += 1
+        time, line = time + 1, end
+    port.times[0] = looked if goes_on else asked + 1
+    port.times[1] = came
+    return asked, looked
+
+
+@njit(cache=True, counted=False)
+def _later_row(port: _LaterPort, time: float) -> None:
+    """A row with such chunks has passed."""
+    many = port.rows[0]
+    port.passed[many] = time
+    port.rows[0] = many + 1
+    if many + 2 < len(port.lines):
+        port.lines[many + 2] = port.lines[many + 1]
+
+
 @njit(cache=True)
 def cut_rows(
     rows: Rows,
@@ -224,7 +326,8 @@ def cut_rows(
     state = np.array([rows.opens, 0.0, 0.0])
     later = np.zeros(count, np.float64)  # when rows with a second chunk have passed
     many = 0
-    chunk, second, alone = asked - 1, asked, 0.0
+    port = _later_port(count)
+    chunk, second = asked - 1, asked
     looked, taken = np.zeros(2, np.int64), np.zeros(2, np.int64)  # of first and second chunks: lines, rows before
     kept = np.zeros((2, count), np.int64)
     ports = np.zeros(3, np.float64)  # of first, second and later chunks: when lines of the next row can leave
@@ -264,12 +367,13 @@ def cut_rows(
                     if many >= LATER_CHUNKS:
                         request = max(request, later[many - LATER_CHUNKS])
                     second = request
-                else:
-                    request = max(request, alone)
                 line, to = to, min((to // NEXT_CHUNK_LINES + 1) * NEXT_CHUNK_LINES, stop)
+                if chunks > 1:
+                    own = max(came, first + SCANNED_NONZERO_CYCLES) + (line - begin[row] // lanes) * lanes
+                    request, arrival = _later_chunk(port, request, trip, line, to, shows, to < stop, own, lanes, beat)
                 begun = max(request + trip + SCANNED_NONZERO_CYCLES, ports[min(chunks, 2)])
-                arrival = request + trip + (to - line) * beat
                 if chunks == 1:
+                    arrival = request + trip + (to - line) * beat
                     looked[1] += min(to, shows + 1) - line
                     kept[1, many] = looked[1]
                     while kept[1, taken[1]] + PEEKED_LINES < looked[1]:
@@ -278,8 +382,6 @@ def cut_rows(
                         more = looked[1] - PEEKED_LINES - kept[1, taken[1] - 1]
                         arrival = max(arrival, later[taken[1] - 1] + more * lanes)
                 chunks += 1
-                if chunks > 2 and to < stop:
-                    alone = arrival  # none of another row is asked for until it is known whether this one goes on
                 last = max(last, begun + max(0, end[row] - max(begin[row], line * lanes)))
             bursts += chunks
             dropped = to - shows - 1  # lines of the last chunk, one in a cycle
@@ -303,4 +405,6 @@ def cut_rows(
             ports[min(chunks, 3) - 1] = came + dropped
             later[many] = came
             many += 1
+        if chunks > 2:
+            _later_row(port, came)
     return _last(rows, came, state)

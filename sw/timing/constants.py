@@ -50,6 +50,7 @@ __all__ = [
     "MEMORY_PART_CYCLES",
     "MERGE_CYCLES",
     "MOST_OVERLAPPED",
+    "NEXT_BURST_CYCLES",
     "NEXT_CHAIN_CYCLES",
     "NEXT_CHUNK_CYCLES",
     "NEXT_TILE_CYCLES",
@@ -193,10 +194,11 @@ CHUNK_ANSWER_CYCLES = 6
 # From the pointer of a row to the request of its lines, and from these to its nonzeros.
 ROW_REQUEST_CYCLES = 15
 FIRST_NONZERO_CYCLES = 7
-# From the first pointer to the first chunk of a row that is scanned; from a chunk to the request of the next one, and to
-# nonzeros.
+# From the first pointer to the first chunk of a row that is scanned; from a chunk to the request of the next one; from the line
+# that leaves room to a burst of a later one; from a chunk to nonzeros.
 CHUNK_CYCLES_OF_ROWS = 6
 NEXT_CHUNK_CYCLES = 9
+NEXT_BURST_CYCLES = 4
 SCANNED_NONZERO_CYCLES = 11
 # From the first nonzero of A to the request of where columns are; from there to the request of a column; from lines to a
 # word.

@@ -5,6 +5,7 @@ __all__ = [
     "FIRST_CHUNK_LINES",
     "JOB_MARGIN",
     "LATER_CHUNKS",
+    "LATER_LINES",
     "MAXIMUM_ELEMENTS",
     "MOST_LINES",
     "MOST_LISTED_ENTRIES",
@@ -32,6 +33,8 @@ FIRST_CHUNK_LINES = 2
 JOB_MARGIN = 32
 # Rows whose second chunks are under way (rtl.accessor.segment_scanner).
 LATER_CHUNKS = 16
+# Lines of third and later chunks that are asked for and not looked at, in two bursts (rtl.accessor.fiber_reader).
+LATER_LINES = 16
 # Elements that a position can number (rtl.types).
 MAXIMUM_ELEMENTS = 4294967295
 # Lines of B's partition that an entry can name (rtl.types).

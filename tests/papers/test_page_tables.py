@@ -98,8 +98,10 @@ LARGE = (
 PACKED_LINES = (
     "packed --value fp32 --value bf16 --set buffer.line_beats=2 --set pe.leaf_lines=2 --set pe.queue_lines=512"
 )
+BY_VALUE = "bytes_by_value --before f46f11b4 --set buffer.line_beats=2 --set pe.leaf_lines=2 --set pe.queue_lines=512"
 #: Blocks without a test of rows, and why.
 DEAR = {
+    BY_VALUE: "runs an earlier commit",
     PACKED_LINES: "another design of `edge`, built for it alone",
     "bytes_moved --before f46f11b4": "runs an earlier commit",
     "bytes_moved --group cycles --before f46f11b4": "runs an earlier commit",
