@@ -213,9 +213,10 @@ STRIP_SCRATCH = 0.05
 STRIP_FAR = 0.1
 # Of what strips with lists take, planned places may leave so much: 0.87 on sx-mathoverflow.
 STRIP_PLANNED = 0.8
-# Shares of the buffer for fibers of long rows, and by how much each has to be better than what was found before. Chosen.
+# Shares of the buffer for fibers of long rows, and by how much each has to be better than what was found before: cycles have one
+# valley, which is flat on graphs with hubs. Chosen.
 SCRATCH_SHARES = (1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
-SCRATCH_GAIN = 0.01
+SCRATCH_GAIN = 0.001
 # By how much strips have to be better: of graphs with hubs a replay says less than 6 % too much in their favour.
 STRIP_MARGIN = 0.07
 # Strips of a tile to begin with; a step up or down has to save this share, twice as many strips of a row that one; runs. Chosen.

@@ -9,7 +9,7 @@ from .nnzc import OutputCounts, powers_of_two
 from .pattern import Index, Pattern
 from .symbolic import count_rows, symbolic_product, weighed_bits_of_k
 
-__all__ = ["OutputRows", "nnz_by_macs", "rows_by_macs", "rows_of_counts", "sample_output_rows"]
+__all__ = ["OutputRows", "nnz_by_macs", "nnz_of_groups", "rows_by_macs", "rows_of_counts", "sample_output_rows"]
 
 # Rows drawn by their MACs at least, however many these have.
 FEWEST_ROWS = 16
@@ -80,6 +80,24 @@ def nnz_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int) -> float:
     picked, stands_for = _drawn(macs, budget)
     counts = count_rows(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, picked)
     return float(counts @ stands_for)
+
+
+def nnz_of_groups(
+    A: Pattern, B: Pattern, macs: Index, radix: int, budget: int
+) -> tuple[Index, Index, NDArray[np.float64]]:
+    """Rows drawn as in :func:`nnz_by_macs`, nonzeros of the results of their groups together, and how many rows each stands for.
+
+    A group is ``radix`` nonzeros of A, in their order: what is merged at a time. ``macs``: int64[I], 0 for rows left out.
+    """
+    picked, stands_for = _drawn(macs, budget)
+    pointers, coordinates = _picked(A, picked)
+    groups = -(-np.diff(pointers) // radix)
+    first = np.cumsum(groups) - groups  # of each row
+    within = np.arange(int(groups.sum())) - np.repeat(first, groups)
+    begins = np.append(np.repeat(pointers[:-1], groups) + radix * within, pointers[-1])
+    counts = count_rows(begins, coordinates, B.pointers, B.coordinates, B.columns, np.arange(len(begins) - 1))
+    of_rows: Index = np.add.reduceat(counts, first) if len(picked) else counts
+    return picked, of_rows, stands_for
 
 
 def rows_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int, nnz: float) -> OutputCounts:

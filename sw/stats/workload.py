@@ -9,7 +9,7 @@ from sw.formats.memory_csr import ELEMENT_BYTES
 from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
 from .occupancy import TileList
-from .output_rows import OutputRows, nnz_by_macs, rows_by_macs, rows_of_counts, sample_output_rows
+from .output_rows import OutputRows, nnz_by_macs, nnz_of_groups, rows_by_macs, rows_of_counts, sample_output_rows
 from .pattern import Index, Pattern, default_fraction, sample_coordinates
 from .segments import ScanProfile, rows_by_length, scan_profile
 
@@ -20,8 +20,8 @@ STATISTICS = ("sketch", "sampled", "exact", "rows")
 EXACT_MACS = 1 << 16
 # MACs spent on whole rows of C.
 SAMPLED_ROW_MACS = 1 << 16
-# The same where only the nonzeros of C are counted.
-COUNTED_ROW_MACS = 1 << 18
+# The same where only nonzeros of its rows are counted, or of the results of their groups: a tenth of a second.
+COUNTED_ROW_MACS = 1 << 25
 
 
 def effective_width(macs: Index, nonzeros: float, most: int, times: Index | None = None) -> float:
@@ -225,11 +225,21 @@ class Workload:
         return self._row_nonzeros
 
     def group_nonzeros(self, radix: int) -> NDArray[np.float64]:
-        """Nonzeros that the results of each row's groups of ``radix`` nonzeros of A have together; 0 where one is enough."""
+        """Nonzeros that the results of each row's groups of ``radix`` nonzeros of A have together; 0 where one is enough.
+
+        Counted where that is cheap; else by MACs and :attr:`width`, as much too many as on the rows that are counted.
+        """
         if radix not in self._group_nonzeros:
             found = np.zeros(self.I)
             long = np.flatnonzero(self.a.row_lengths > radix)
+            macs = np.zeros(self.I, np.int64)
+            macs[long] = self.row_macs[long]
             groups = -(-self.a.row_lengths[long] // radix)
             found[long] = -self.width * np.expm1(-self.row_macs[long] / groups / self.width) * groups
-            self._group_nonzeros[radix] = found
+            picked, counts, stands_for = nnz_of_groups(self.a, self.b, macs, radix, COUNTED_ROW_MACS)
+            if len(picked) == np.count_nonzero(macs):
+                found[picked] = counts
+            elif len(picked):
+                found *= float(counts @ stands_for) / float(found[picked] @ stands_for)
+            self._group_nonzeros[radix] = np.minimum(found, macs)
         return self._group_nonzeros[radix]
