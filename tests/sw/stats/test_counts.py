@@ -182,7 +182,8 @@ def test_a_sketch_without_room_is_refused():
 @pytest.mark.parametrize(
     "matrix", [banded(3000, 6), noise(1500, 1500, 0.01), power_law(2500)], ids=["band", "noise", "law"]
 )
-def test_some_whole_rows_say_how_many_elements_c_has(matrix) -> None:
+def test_some_whole_rows_say_how_many_elements_c_has(matrix, monkeypatch) -> None:
+    monkeypatch.setattr("sw.stats.workload.COUNTED_ROW_MACS", 1 << 17)
     exact, rows = (Workload(matrix, matrix, lanes=2, statistics=name) for name in ("exact", "rows"))
     assert rows.nnz_c == pytest.approx(exact.nnz_c, rel=0.1)
     assert rows.output.nnz == pytest.approx(rows.nnz_c)
@@ -203,3 +204,33 @@ def test_where_the_budget_is_enough_rows_are_counted_exactly() -> None:
     assert rows.nnz_c == exact.nnz_c
     assert rows.output.nnz_by_tk == pytest.approx(exact.output.nnz_by_tk)
     assert rows.row_nonzeros.sum() == pytest.approx(exact.nnz_c, rel=0.05)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("radix", [2, 8])
+def test_results_of_groups_are_scipys(name, radix) -> None:
+    """Each group of a row's nonzeros times B, by SciPy; rows of one group have none, and do not count."""
+    A, B = pair(MATRICES[name])
+    workload = Workload(A, B, lanes=2, statistics="rows")
+    found = workload.group_nonzeros(radix)
+    expected = np.zeros(A.shape[0])
+    for row in np.flatnonzero(np.diff(A.indptr) > radix):
+        places = np.arange(A.indptr[row], A.indptr[row + 1])
+        for first in range(0, len(places), radix):
+            columns = A.indices[places[first : first + radix]]
+            expected[row] += np.unique(B[columns].indices).size
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_some_rows_say_how_large_results_of_groups_are(monkeypatch) -> None:
+    """On a graph with hubs, whose rows overlap, a tenth of the MACs is enough for 10 %; one width for all rows is far off."""
+    matrix = power_law(3000, 7)
+    exact = Workload(matrix, matrix, lanes=2, statistics="rows").group_nonzeros(8)
+    macs = int(row_macs(Pattern.of(matrix), Pattern.of(matrix))[np.diff(matrix.indptr) > 8].sum())
+    monkeypatch.setattr("sw.stats.workload.COUNTED_ROW_MACS", macs // 10)
+    some = Workload(matrix, matrix, lanes=2, statistics="rows").group_nonzeros(8)
+    assert some.sum() == pytest.approx(exact.sum(), rel=0.1)
+    assert not np.array_equal(some, exact)
+    monkeypatch.setattr("sw.stats.workload.nnz_of_groups", lambda *_: (np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
+    alone = Workload(matrix, matrix, lanes=2, statistics="rows").group_nonzeros(8)
+    assert abs(alone.sum() - exact.sum()) > 2 * abs(some.sum() - exact.sum())
