@@ -287,7 +287,7 @@ def _later_chunk(
         port.bursts[at, 0], port.bursts[at, 1] = end - line, looked
         port.asked[0] += 1
         time, line = time + 1, end
-    port.times[0] = looked if goes_on else asked + 1
+    port.times[0] = looked + NEXT_CHUNK_CYCLES if goes_on else asked + 1
     port.times[1] = came
     return asked, looked
 
