@@ -91,7 +91,7 @@ def flow(bus: NDArray[Any], kind: int, begin: float, end: float, cycles: float) 
     while cycles > 0 or delayed > 0:
         at = _span(bus, number)
         if delayed == 0 and most == rate and cycles > rate and bus[USED, at] <= SPAN - rate:
-            # Nearly always: what is free will do, and :func:`_use` says the same.
+            # Nearly always there is room for all of it: :func:`_use` would say the same.
             bus[kind, at] += rate
             bus[USED, at] += rate
             cycles -= rate
