@@ -17,6 +17,7 @@ from sw.formats.distinct import distinct
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 from sw.formats.storage_format import coordinate_bits
 from sw.plan.gather import Index, RowPlan
+from sw.plan.lifetimes import overwritten
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
@@ -167,6 +168,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     tiles_i, tiles_j = len(planned.begins) - 1, -(-columns // grain_j)
     tiles_k = -(-inner // grain_k)
     _check_counts({"A": a.nnz, "B": b.nnz}, {"A": tiles_i * tiles_k, "B": tiles_k * tiles_j})
+    _check_places(planned, design.lanes)
     address_bits = design.axi.address_bits
     if base is None:
         base = HIGH_BASE if address_bits > 33 else LOW_BASE
@@ -289,6 +291,18 @@ def _check_counts(nonzeros: Mapping[str, int], tiles: Mapping[str, int]) -> None
     for name, count in tiles.items():
         if count > MAXIMUM_TILES:
             raise ImageError(f"{name} is cut into {count} tiles, a tile map holds {MAXIMUM_TILES}")
+
+
+def _check_places(planned: Plan[Csr], lanes: int) -> None:
+    """Raises ImageError where a row of B would lose its place before its last use."""
+    gathered = planned.rows_of_b
+    if gathered is None or gathered.entries is None:
+        return
+    lost = overwritten(gathered, planned.a, planned.begins, planned.b.pointers, lanes)
+    if lost is not None:
+        raise ImageError(
+            f"row {lost.row} of B would lose its place to row {lost.by} in tile {lost.tile}, tile {lost.used} uses it"
+        )
 
 
 def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, Words]:
