@@ -432,7 +432,7 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
         default=1.0,
     )
     by_grids = any(
-        of >= SAMPLE_LEAST_SHARE for (s, _), of in zip(candidates, shares, strict=True) if s is not trusted[0]
+        of >= SAMPLE_LEAST_SHARE and _is_grid(bench.workload, s) for (s, _), of in zip(candidates, shares, strict=True)
     )
     cycles = []
     judged: Judged = {}

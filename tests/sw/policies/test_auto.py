@@ -94,6 +94,18 @@ def test_a_grid_of_more_tiles_than_can_be_judged_is_not_given_up(effort):
     assert found <= 1.03 * beaten
 
 
+def test_a_grid_that_costs_too_much_to_judge_is_taken_where_the_others_are_far_worse():
+    """Of rows of A so long and so few the model tier sees a list, and no grid: one whose prediction is a third of that wins."""
+    design = load_design("edge")
+    thin = canonical(sp.random_array((64, 20000), density=0.3, rng=np.random.default_rng(3), format="csr"))
+    other = sp.csr_array(thin.T.tocsr())
+    found = schedule("auto", thin, other, design, judge=judge(design))
+    assert found.T_k < 2000 and "judged_cycles" not in found.predicted
+    whole = schedule("auto", thin, other, design, load="list")
+    cycles = [judge(design)(s, Pattern.of(thin), Pattern.of(other)) for s in (found, whole)]
+    assert cycles[0] < 0.5 * cycles[1]
+
+
 def test_auto_says_what_it_beat():
     A = OPERANDS["noise"]
     scheme = schedule("auto", A, A, TINY, judge=judge(TINY), finalists=3)
