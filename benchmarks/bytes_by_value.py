@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.bytes_moved import sources
+from benchmarks.bytes_moved import print_means, sources
 from benchmarks.drawn import drawn
 from benchmarks.matrices import record
-from benchmarks.operand_sets import INSTALLED, geometric_mean, name_of
+from benchmarks.operand_sets import INSTALLED, name_of
 from benchmarks.table_markers import ROOT, PrintedTable, benchmark_parser
 
 VALUES = ("fp32", "bf16", "int8")
@@ -64,12 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ]
         )
         times.append(fewer)
-    printed.line()
-    for value, found in zip(values, zip(*times, strict=True), strict=False):
-        printed.line(
-            f"- {value}: {geometric_mean(found):.2f} times fewer cycles in the geometric mean over {len(found)} operands, "
-            f"{min(found):.2f} at least, {max(found):.2f} at most"
-        )
+    print_means(printed, values, times)
     if not failed:
         printed.write()
     return int(failed)

@@ -81,6 +81,16 @@ def cells(operand: str, before: dict[str, Any], now: dict[str, Any], high: dict[
     ]
 
 
+def print_means(printed: PrintedTable, kinds: Sequence[str], times: Sequence[Sequence[float]]) -> None:
+    """A line for each kind of run; ``times``: how many times fewer cycles each kind took, operand by operand."""
+    printed.line()
+    for kind, found in zip(kinds, zip(*times, strict=True), strict=False):
+        printed.line(
+            f"- {kind}: {geometric_mean(found):.2f} times fewer cycles in the geometric mean over {len(found)} operands, "
+            f"{min(found):.2f} at least, {max(found):.2f} at most"
+        )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table; returns 1 when a run failed or was wrong."""
     parser = benchmark_parser(__file__, __doc__)
@@ -123,12 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failed |= not all(run["correct"] for run in runs)
         printed.row(cells(operand, *runs))
         times.append([runs[0]["cycles"] / run["cycles"] for run in runs[1:]])
-    printed.line()
-    for effort, found in zip(("normal", "high"), zip(*times, strict=True), strict=False):
-        printed.line(
-            f"- {effort} effort: {geometric_mean(found):.2f} times fewer cycles in the geometric mean over {len(found)} "
-            f"operands, {min(found):.2f} at least, {max(found):.2f} at most"
-        )
+    print_means(printed, ("normal effort", "high effort"), times)
     if not failed:
         printed.write()
     return int(failed)
