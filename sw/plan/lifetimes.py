@@ -51,7 +51,8 @@ def _taken(
 
     ``last``: the last tile that uses each place. With ``early`` the tile before is still computed, and needs its rows.
     """
-    of_line = np.full((lines + sizes).max() if len(lines) else 0, -1)
+    most = (lines + sizes).max() if len(lines) else 0  # -1 where no row has a line: empty rows have none
+    of_line = np.full(max(most, 0), -1)
     of_entry = np.full(entries.max() + 1 if len(entries) else 0, -1)
     for tile in range(len(fresh)):
         needed = tile - early[tile]

@@ -73,6 +73,15 @@ def test_plans_keep_rows_until_their_last_use(name: str, T_i: int) -> None:
     build_image(DESIGN, made)
 
 
+def test_a_plan_of_a_b_without_nonzeros_keeps_all() -> None:
+    a = to_csr(Operand(name="m", source="m", matrix=sp.csr_array(MATRICES["noise"])), "fp32")
+    b = to_csr(Operand(name="m", source="m", matrix=sp.csr_array((300, 300))), "fp32")
+    workload = Workload(Pattern.of(a.to_scipy()), Pattern.of(b.to_scipy()), lanes=DESIGN.lanes)
+    made = plan(kept_scheme("x", workload, DESIGN, 16, LOAD_PLANNED), a, b, DESIGN)
+    assert found(made) and walked(made)
+    build_image(DESIGN, made)
+
+
 @pytest.mark.parametrize("what", ["lines", "entries", "early"])
 def test_a_changed_plan_is_found_where_a_use_misses_its_row(what: str) -> None:
     """Places exchanged at random: the check says the same as a walk through all uses, which fails for most of them, not all."""
