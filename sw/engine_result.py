@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sw.formats.csr import Csr
+from sw.tile_sizes import TileSizes
 
 __all__ = ["EngineResult", "Progress"]
 
@@ -26,9 +27,7 @@ class EngineResult:
         bytes (beats times width); ``None`` when unknown.
     tiles: ``total``, ``skipped_empty``, ``overbooked``.
     buffer: ``{"A": {"peak_bytes", "mean_bytes", "hits", "bumped"}, ...}``; missing keys are unknown.
-    occupancy: for the report, one entry a visited tile of the buffered tensor(s), in the order of the visits:
-        ``{"B": {"bytes": [...], "capacity": n}}`` with ``bytes`` what the whole tile would need, so that a tile above
-        ``capacity`` is overbooked.
+    occupancy: for the report, by buffered tensor, what its whole tiles need: one above the capacity is overbooked.
     seconds: wall time by phase: ``generate``, ``build``, ``image``, ``simulate``.
     adjustments: dynamic-tuning changes of the tile shape, ``{"tile": n, "T_i": .., "T_j": .., "T_k": ..}`` each.
     activity: how units went on over the run, ``{"interval": .., "cycles": .., "units": {name: [share, ...]}}``: the share
@@ -45,7 +44,7 @@ class EngineResult:
     dram_bytes: dict[str, dict[str, int]] | None = None
     tiles: dict[str, int] = field(default_factory=dict)
     buffer: dict[str, dict[str, float]] = field(default_factory=dict)
-    occupancy: dict[str, dict[str, Any]] = field(default_factory=dict)
+    occupancy: dict[str, TileSizes] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     adjustments: list[dict[str, int]] = field(default_factory=list)
     activity: dict[str, Any] | None = None

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.golden.partition import Partition
+from sw.tile_sizes import TileSizes, tile_bytes
 
 from .reads import Reads
 
@@ -23,16 +24,16 @@ class KeptA:
     partition: all of its lines hold metadata (8 bytes a row) and resident rows. reads: counts what moves.
     place: first row, first column and columns of the tile in place.
     first_bumped: rows of it from there on stay in memory.
-    needed, lines: for each load, bytes of the whole tile with its metadata, and SRAM lines that it takes.
+    sizes: bytes of each whole tile with its metadata. lines: SRAM lines that each load takes.
     overbooked, bumped: loads that did not fit, and their nonzeros left in memory.
     hits, fetches: nonzeros used, from the partition and from memory.
     """
 
     partition: Partition
     reads: Reads
+    sizes: TileSizes
     place: tuple[int, int, int] = (-1, -1, -1)
     first_bumped: int = 0
-    needed: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     overbooked: int = 0
     bumped: int = 0
@@ -47,7 +48,7 @@ class KeptA:
         nonzeros, resident = int(lengths.sum()), int(lengths[:fitting].sum())
         self.place = place
         self.first_bumped = rows[0] + fitting
-        self.needed.append(8 * (nonzeros + count))
+        self.sizes.add([tile_bytes(lengths)])
         self.lines.append(
             self.partition.lines - self.partition.data_lines(count) + -(-resident // self.partition.lanes)
         )

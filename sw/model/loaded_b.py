@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
+from sw.tile_sizes import TileSizes, tile_bytes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.pace import Pace, load_trips
 
@@ -45,7 +47,7 @@ class LoadedB:
     ----------
     design, planned: of the run. reads: counts what loads read. pace: of the machine.
 
-    ``overbooked`` counts loads that bump nonzeros, ``bumped_elements`` these, ``occupancy`` bytes of each tile with metadata.
+    ``overbooked`` counts loads that bump nonzeros, ``bumped_elements`` these, ``sizes`` bytes of each tile with metadata.
     """
 
     def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, pace: Pace) -> None:
@@ -58,7 +60,7 @@ class LoadedB:
         self.by_list = self.rows is not None and self.rows.rows is not None
         self.overbooked = 0
         self.bumped_elements = 0
-        self.occupancy: list[int] = []
+        self.sizes = TileSizes(planned.scheme.buffer_bytes["B"])
         # Places of rows that were bumped when they were loaded last.
         places = self.b.rows if self.rows is None else len(self.rows.lines)
         self._outside = np.zeros(places, np.bool_)
@@ -82,7 +84,7 @@ class LoadedB:
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
         placed, stop = placement(lengths, capacity)
         bumped = np.arange(tile.size_k) >= placed
-        self.count(lengths, bumped, lengths)
+        self.count(lengths, bumped, tile_bytes(lengths))
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
         resident = rows[0] + stop if whole else None
         beats = self.reads.rows(
@@ -94,12 +96,12 @@ class LoadedB:
         read = stop if whole else tile.size_k
         return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory, read))
 
-    def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:
-        """Counts a load: nonzeros of its rows, which are bumped, nonzeros of all rows of the tile."""
+    def count(self, lengths: Index, bumped: NDArray[np.bool_], size: int) -> None:
+        """Counts a load: nonzeros of its rows, which are bumped, bytes of the tile."""
         nonzeros = int(lengths[bumped].sum())
         self.overbooked += nonzeros > 0
         self.bumped_elements += nonzeros
-        self.occupancy.append(8 * (int(tile.sum()) + len(tile)))
+        self.sizes.add([size])
 
     def _gathered(self, plan: RowPlan, tile: Tile, begin: Index, end: Index) -> Load:
         """The same where the tile loads the rows that it uses, the first of which may be there already."""
@@ -114,10 +116,11 @@ class LoadedB:
             shown = slice(*(rows if plan.entries is None else fresh))
             lengths = end[shown] - begin[shown]
             from_memory = np.arange(*fresh) >= stop
-            self.count(lengths[len(lengths) - len(from_memory) :], from_memory, lengths)
+            size = tile_bytes(lengths)
             if plan.entries is not None:
                 lines = self.partition.lines - self.partition.fifo_lines - int(plan.free[tile.index_i])
-                self.occupancy[-1] = 8 * self.partition.lanes * lines
+                size = ELEMENT_BYTES * self.partition.lanes * lines
+            self.count(lengths[len(lengths) - len(from_memory) :], from_memory, size)
             if not self.by_list:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:

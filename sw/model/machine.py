@@ -4,7 +4,7 @@ Every tile is visited as the tiling controller visits it; what it moves is count
 of the accessors (``docs/architecture.md``). No value is computed.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
+from sw.tile_sizes import TileSizes
 from sw.timing.assembly import assembly_jobs
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
@@ -139,7 +140,7 @@ class Run:
             next_tile_waits=self.rows is None,
             loads_beside=planned.shapes is not None,
         )
-        self.kept_a = KeptA(scheme.partition("A", design), self.reads)
+        self.kept_a = KeptA(scheme.partition("A", design), self.reads, TileSizes(scheme.buffer_bytes["A"]))
         self.converted_a = ConvertedA(planned.stored_a, design.bus_bytes, a.rows, self.beats)
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
@@ -418,14 +419,8 @@ def _engine_result(run: Run, walk: TileWalk) -> EngineResult:
     """What the model says of a run that has ended."""
     line = run.design.line_bytes
     counted = dict(zip(TOTALS, map(int, run.totals), strict=True))
-    capacity = run.scheme.buffer_bytes["B"]
     traffic = dram_bytes(run.beats, run.design.bus_bytes)
-    resident_bytes = [min(size, capacity) for size in run.loaded_b.occupancy]
-    occupancy: dict[str, dict[str, Any]] = {}
-    if run.scheme.buffers("A"):
-        occupancy["A"] = {"bytes": run.kept_a.needed, "capacity": run.scheme.buffer_bytes["A"]}
-    if run.scheme.buffers("B"):
-        occupancy["B"] = {"bytes": run.loaded_b.occupancy, "capacity": capacity}
+    sizes = {"A": run.kept_a.sizes, "B": run.loaded_b.sizes}
     return EngineResult(
         c=None,
         cycles=run.clock.cycles,
@@ -449,13 +444,13 @@ def _engine_result(run: Run, walk: TileWalk) -> EngineResult:
         buffer={
             "A": run.kept_a.result(line),
             "B": {
-                "peak_bytes": max(resident_bytes, default=0),
-                "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
+                "peak_bytes": run.loaded_b.sizes.peak_bytes,
+                "mean_bytes": run.loaded_b.sizes.mean_bytes,
                 "hits": counted["products"] - counted["bumped_elements"],
                 "bumped": counted["bumped_elements"],
             },
         },
-        occupancy=occupancy,
+        occupancy={tensor: found for tensor, found in sizes.items() if run.scheme.buffers(tensor)},
         adjustments=[
             {"tile": number, "T_i": run.tile[0], "T_j": side_j, "T_k": side_k}
             for number, side_j, side_k in walk.adjustments

@@ -14,6 +14,7 @@ from sw.formats.csr import Csr
 from sw.golden.tuning import Counts
 from sw.plan.plan import Plan
 from sw.plan.shapes import TileShapes
+from sw.tile_sizes import tile_bytes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS
 
@@ -146,7 +147,7 @@ class _UsedRun(Run):
         Returns which rows of B are bumped, the beats read, and when each row of B can be used: beats come evenly over
         nonzeros and rows; what is bumped waits for the end.
         """
-        self.loaded_b.count(lengths, np.arange(len(used)) >= fitting, lengths)
+        self.loaded_b.count(lengths, np.arange(len(used)) >= fitting, tile_bytes(lengths))
         words = 2 * self.lanes
         moved = {
             "read_b_meta": self.reads.line_beats * int(np.sum(1 + (used % words == words - 1))),

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
+from sw.tile_sizes import TileSizes
+
 __all__ = [
     "HALF",
     "NARROW",
@@ -118,16 +120,16 @@ def picture(parts: Sequence[str], label: str, width: float, height: float) -> st
     )
 
 
-def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = WIDE) -> str:
+def occupancy(sizes: TileSizes, label: str, width: int = WIDE) -> str:
     """Bytes of each visited tile over the visits, the capacity as a line, tiles above it marked.
 
     More tiles than fit the width are gathered in groups; a group shows its largest tile.
     """
     left, height = 70, 150
     plot_width = float(width - left - 10)
-    count = len(sizes)
-    group = max(1, -(-count // int(plot_width // 2)))
-    peaks = [max(sizes[n : n + group]) for n in range(0, count, group)]
+    count, capacity = sizes.count, sizes.capacity
+    group = max(1, -(-len(sizes.peaks) // int(plot_width // 2)))
+    peaks = [max(sizes.peaks[n : n + group]) for n in range(0, len(sizes.peaks), group)]
     top = max(*peaks, capacity, 1) * 1.08
     # A few tiles stay slim bars; the axis ends with them.
     step = min(plot_width / max(1, len(peaks)), 28.0)
@@ -165,6 +167,6 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = 
     parts.append(
         f'<text class="value" x="{left + plot_width:.1f}" y="{height + 22}" text-anchor="end">tile {count:,}</text>'
     )
-    over = sum(size > capacity for size in sizes)
-    told = f"{label}: {count:,} tiles, the largest {short(max(sizes))} bytes, {over:,} above the {short(capacity)} that fit"
+    over = f"{sizes.over:,} above the {short(capacity)} that fit"
+    told = f"{label}: {count:,} tiles, the largest {short(sizes.largest)} bytes, {over}"
     return picture(parts, told, width, height + 30)

@@ -289,11 +289,7 @@ def _energy_chart(record: dict[str, Any]) -> str | None:
 def _occupancies(result: EngineResult | None) -> list[dict[str, Any]]:
     found = []
     for tensor, series in (result.occupancy if result is not None else {}).items():
-        sizes, capacity = list(series["bytes"]), series["capacity"]
-        if sizes:
-            over = sum(size > capacity for size in sizes)
-            picture = both(partial(occupancy, sizes, capacity, f"Occupancy of {tensor} tiles"))
-            found.append(
-                {"tensor": tensor, "tiles": len(sizes), "over": over, "capacity": capacity, "picture": picture}
-            )
+        if series.count:
+            picture = both(partial(occupancy, series, f"Occupancy of {tensor} tiles"))
+            found.append({"tensor": tensor, "tiles": series.count, "over": series.over, "picture": picture})
     return found

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.formats.memory_csr import ELEMENT_BYTES
+from sw.plan.thresholds import COUNTED_TILE_ROWS
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
+from sw.tile_sizes import TileSizes
 from sw.timing.constants import PHASE_CYCLES, TILE_TRIPS_OF_DATAFLOWS
 
 from ..traffic_record import dram_bytes
@@ -78,7 +80,7 @@ class _Run:
         self.logged = 0
         # Nonzeros of tiles that visits walk over; those of them that are compared with a row; those that merging passes take in.
         self.walked = self.compared = self.merged = 0
-        self.occupancy: list[int] = []
+        self.sizes = TileSizes(scheme.buffer_bytes["B"])
 
     def _tiles(self, tensor: str, matrix: Pattern, height: int, width: int) -> FiberTiles:
         """Tiles of an operand; of one that streams past an inner product nothing stays."""
@@ -100,25 +102,25 @@ class _Run:
         stamp = np.full(self.b.columns, -1, np.int64)
         visit_stamp = np.full(self.b.columns, -1, np.int64)
         generation = 0
-        finals = np.zeros((counts_i, counts_j), np.int64)
+        nonzeros = lines = 0  # of the tiles of C
         pattern = self.a.pointers, self.a.coordinates, self.b.pointers, self.b.coordinates
         # Lines of B that pass by each row of an inner product; an outer product's rows take no time of their own.
         passing = np.zeros((counts_k, counts_j), np.int64) if self.outer else _lines(self.tiles_b.nonzeros, self.lanes)
         for it in range(counts_i):
             rows = (it * self.tile[0], min(self.a.rows, (it + 1) * self.tile[0]))
-            sizes = np.zeros((rows[1] - rows[0], counts_j), np.int64)
-            final_rows(*rows, *pattern, self.tile[1], sizes, stamp)
-            finals[it] = sizes.sum(axis=0)
+            fate, finals = self._fate(rows, pattern, stamp)
+            nonzeros += int(finals.sum())
+            lines += int(_lines(finals, self.lanes).sum())
             macs, row_time, longest, logged = (np.zeros((counts_k, counts_j), np.int64) for _ in range(4))
             merged = np.zeros((2, counts_j), np.int64)
             generation = tile_products(
-                *rows, *pattern, self.tile[1], self.tile[2], self._fate(sizes), self.design.pe.merge_radix,
+                *rows, *pattern, self.tile[1], self.tile[2], fate, self.design.pe.merge_radix,
                 passing, visit_stamp, generation, macs, row_time, longest, logged, merged,
             )  # fmt: skip
-            self._visit(it, loaded_b, macs, row_time, longest, logged, merged, finals[it])
-            self._finish(rows, merged, finals[it])
+            self._visit(it, loaded_b, macs, row_time, longest, logged, merged, finals)
+            self._finish(rows, merged, finals)
         if counts_j > 1:
-            self._assemble(finals)
+            self._assemble(nonzeros, lines)
         cells = counts_i * counts_j * counts_k
         # Which tiles are empty: a bit for each, looked up at each step.
         maps = -(-cells // (8 * self.design.line_bytes))
@@ -129,19 +131,34 @@ class _Run:
         self.time["memory"] += max(0, math.ceil(2 * maps / per_cycle) - self.time["overhead"])
         return self._result(cells)
 
-    def _fate(self, sizes: Index) -> NDArray[np.int8]:
-        """What becomes of each row of the C tiles at the end of a visit: rows in order stay as long as they fit."""
+    def _fate(
+        self, rows: tuple[int, int], pattern: tuple[Index, Index, Index, Index], stamp: Index
+    ) -> tuple[NDArray[np.int8], Index]:
+        """What becomes of each row of the C tiles at the end of a visit, and the nonzeros of these tiles.
+
+        Rows in order stay as long as they fit. They are counted in blocks, since all j tiles of all rows may be many.
+        """
+        count, counts_j = rows[1] - rows[0], self.tiles[1]
         whole = self.tiles[2] == 1
         lines = self.scheme.buffer_bytes["C"] // self.design.line_bytes
-        capacity = self.lanes * (lines - -(-len(sizes) // self.lanes)) if self.scheme.buffers("C") else -1
-        fits = np.cumsum(sizes, axis=0) <= capacity
+        capacity = self.lanes * (lines - -(-count // self.lanes)) if self.scheme.buffers("C") else -1
         until_whole = whole or self.innermost == "k"
         if self.outer:
-            fate = STAYS if until_whole else LEAVES_AS_ROW
-            return np.where(fits, fate, LEAVES_AS_PRODUCTS).astype(np.int8)
-        if whole:
-            return np.full(sizes.shape, STAYS, np.int8)
-        return np.where(fits & until_whole, STAYS, LEAVES_AS_ROW).astype(np.int8)
+            fitting, other = STAYS if until_whole else LEAVES_AS_ROW, LEAVES_AS_PRODUCTS
+        else:
+            fitting, other = STAYS if until_whole else LEAVES_AS_ROW, STAYS if whole else LEAVES_AS_ROW
+        fate = np.empty((count, counts_j), np.int8)
+        finals = np.zeros(counts_j, np.int64)
+        block = max(1, COUNTED_TILE_ROWS // counts_j)
+        for first in range(rows[0], rows[1], block):
+            last = min(rows[1], first + block)
+            sizes = np.zeros((last - first, counts_j), np.int64)
+            final_rows(first, last, *pattern, self.tile[1], sizes, stamp)
+            sizes[0] += finals
+            np.cumsum(sizes, axis=0, out=sizes)
+            finals = sizes[-1].copy()
+            fate[first - rows[0] : last - rows[0]] = np.where(sizes <= capacity, fitting, other)
+        return fate, finals
 
     def _visit(
         self,
@@ -205,7 +222,7 @@ class _Run:
             self._note("a", a.bumped[it][:, None] * loads_a, read_a - a.lines[it][:, None] * loads_a)
         if self.scheme.buffers("B"):
             self._note("b", b.bumped * loads_b, read_b - b.lines * loads_b)
-            self.occupancy += [ELEMENT_BYTES * int(n) for n in b.nonzeros[loads_b]]
+            self.sizes.add(ELEMENT_BYTES * b.nonzeros[loads_b])
 
     def _note(self, tensor: str, bumped: Index, refetched: Index) -> None:
         self.overbooked[tensor] += int(np.count_nonzero(bumped))
@@ -243,29 +260,26 @@ class _Run:
         self.beats["write_c_data"] += int(rewritten.sum() + leaves.sum())
         self.beats["write_c_meta"] += pointers * len(finals)
 
-    def _assemble(self, finals: Index) -> None:
+    def _assemble(self, nonzeros: int, lines: int) -> None:
         """The pass that joins the j tiles of each row, as in the machine with hardware."""
         counts_i, counts_j, _ = self.tiles
-        nonzeros = int(finals.sum())
         self.merged += nonzeros
         pointers = counts_i * counts_j * word_lines(0, self.tile[0] + 1, self.lanes)
-        read, written = int(_lines(finals, self.lanes).sum()), -(-nonzeros // self.lanes)
+        written = -(-nonzeros // self.lanes)
         end = word_lines(0, self.a.rows + 1, self.lanes)
-        self.beats["read_c_data"] += read
+        self.beats["read_c_data"] += lines
         self.beats["read_c_meta"] += pointers
         self.beats["write_c_data"] += written
         self.beats["write_c_meta"] += end
         one = np.ones(1, np.int64)
         self._spend(
-            one > 0, one * (read + pointers + written + end), one * -(-nonzeros // self.design.pe.count),
+            one > 0, one * (lines + pointers + written + end), one * -(-nonzeros // self.design.pe.count),
             one * self.a.rows * counts_j, one * 0,
         )  # fmt: skip
 
     def _result(self, cells: int) -> EngineResult:
         traffic = dram_bytes(self.beats, self.design.line_bytes)
         cycles = sum(self.time.values())
-        capacity = self.scheme.buffer_bytes["B"]
-        resident_bytes = [min(size, capacity) for size in self.occupancy]
         tiles = {"total": cells, "skipped_empty": cells - self.visits, "overbooked": self.overbooked["b"]}
         return EngineResult(
             c=None,
@@ -292,10 +306,10 @@ class _Run:
             buffer={
                 "A": {"bumped": self.lanes * self.bumped_lines["a"]},
                 "B": {
-                    "peak_bytes": max(resident_bytes, default=0),
-                    "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
+                    "peak_bytes": self.sizes.peak_bytes,
+                    "mean_bytes": self.sizes.mean_bytes,
                     "bumped": self.lanes * self.bumped_lines["b"],
                 },
             },
-            occupancy={"B": {"bytes": self.occupancy, "capacity": capacity}} if self.scheme.buffers("B") else {},
+            occupancy={"B": self.sizes} if self.scheme.buffers("B") else {},
         )

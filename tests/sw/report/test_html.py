@@ -18,6 +18,7 @@ from sw.report.html import render
 from sw.report.spy import SIDE, density, png, spy
 from sw.runtime.result import result_record
 from sw.scheme.scheme import Scheme
+from sw.tile_sizes import TileSizes
 
 SECONDS = {"load": 0.5, "compile": 61.25, "schedule": 0.25, "verify": 1.0}
 OTHER = {"order": "kij", "T_i": 5, "T_j": 6, "T_k": 7, "predicted": {"cycles": 1234, "dram_bytes": 5678}}
@@ -71,7 +72,7 @@ def full(traffic) -> EngineResult:
         dram_bytes=traffic,
         tiles={"total": 15, "skipped_empty": 2, "overbooked": 1},
         buffer={"B": {"peak_bytes": 4000, "mean_bytes": 3000.5, "hits": 10, "bumped": 3}},
-        occupancy={"B": {"bytes": [100, 9000, 300], "capacity": 7936}},
+        occupancy={"B": TileSizes(7936).add([100, 9000, 300])},
     )
 
 
@@ -266,7 +267,7 @@ def test_bars_share_one_scale():
 def test_many_tiles_are_gathered_without_losing_the_largest():
     sizes = [1] * 10000
     sizes[7777] = 50
-    text = occupancy(sizes, 10, "label")
+    text = occupancy(TileSizes(10).add(sizes), "label")
     assert text.count("<rect") < 500
     assert text.count('class="over"') == 1
 

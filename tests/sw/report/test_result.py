@@ -11,6 +11,7 @@ from sw.golden.compare import Check
 from sw.golden.spgemm import multiply
 from sw.operands import Operand, to_csr
 from sw.runtime.result import PHASES, bounds, result_record, with_model
+from sw.tile_sizes import TileSizes
 
 SCHEME = SimpleNamespace(
     policy="forced",
@@ -146,7 +147,7 @@ def test_the_model_is_told_beside_the_hardware(record, traffic):
 
 def test_the_model_fills_what_the_hardware_does_not_count():
     measured = EngineResult(c=None, cycles=46, buffer={"A": {"peak_bytes": 0}, "B": {"peak_bytes": 64}})
-    series = {"B": {"bytes": [32, 64], "capacity": 128}}
+    series = {"B": TileSizes(128).add([32, 64])}
     model = EngineResult(c=None, buffer={"B": {"peak_bytes": 60, "mean_bytes": 48.0}}, occupancy=series)
     got = with_model(measured, model)
     assert got.buffer == {"A": {"peak_bytes": 0}, "B": {"peak_bytes": 64, "mean_bytes": 48.0}}

@@ -11,6 +11,7 @@ import pytest
 from sw.report.charts import LETTER, NARROW, WIDE, bars, both, occupancy, ticks
 from sw.report.page import FOLDER
 from sw.report.scatter import Dot, scatter
+from sw.tile_sizes import TileSizes
 
 LONG = "B lookup waits for a fiber that is being loaded"
 ROWS = [(LONG, [("k0", 3.0, "cycles")], "1,234,567 (12.3%)"), ("short", [("k1", 1e6, "a"), ("k2", 2e6, "b")], "3 M")]
@@ -35,8 +36,8 @@ def pictures(width: int) -> dict[str, str]:
     dots = [Dot(x=10 ** rng.uniform(2, 7), y=10 ** rng.uniform(3, 4), kind=n, text=f"dot {n}") for n in range(30)]
     return {
         "bars": bars(ROWS, "label", width),
-        "occupancy": occupancy([rng.randrange(1, 8000) for _ in range(700)], 7904, "label", width),
-        "few tiles": occupancy([3, 4, 9], 8, "label", width),
+        "occupancy": occupancy(TileSizes(7904).add([rng.randrange(1, 8000) for _ in range(700)]), "label", width),
+        "few tiles": occupancy(TileSizes(8).add([3, 4, 9]), "label", width),
         "scatter": scatter(dots, "area", "cycles", width),
         "one dot": scatter(dots[:1], "area", "cycles", width),
     }
@@ -106,7 +107,7 @@ def test_ticks_are_round_and_at_least_three(low, high):
 
 def test_readers_of_screens_get_the_values():
     assert f'aria-label="label: {LONG} 1,234,567 (12.3%); short 3 M"' in bars(ROWS, "label")
-    told = occupancy([3, 9], 8, "Occupancy of B tiles")
+    told = occupancy(TileSizes(8).add([3, 9]), "Occupancy of B tiles")
     assert 'aria-label="Occupancy of B tiles: 2 tiles, the largest 9 bytes, 1 above the 8 that fit"' in told
     dots = [Dot(x=1, y=2, kind=0, text="one <x>"), Dot(x=3, y=4, kind=0, text="two")]
     assert 'aria-label="y over x: one &lt;x&gt;; two"' in scatter(dots, "x", "y")
