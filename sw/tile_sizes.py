@@ -6,17 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.memory_csr import ELEMENT_BYTES
-
-__all__ = ["TileSizes", "tile_bytes"]
+__all__ = ["TileSizes"]
 
 # More than a picture is wide.
 MOST_GROUPS = 1 << 12
-
-
-def tile_bytes(lengths: NDArray[np.int64]) -> int:
-    """Of a tile with so many nonzeros in its rows: these, and as much as a nonzero for each row's metadata."""
-    return ELEMENT_BYTES * (int(lengths.sum()) + len(lengths))
 
 
 @dataclass

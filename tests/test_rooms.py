@@ -22,7 +22,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
-    ("energy", "folders", "names", "notes", "plugins", "sources"),
+    ("energy", "folders", "names", "notes", "plugins", "sources", "tile_sizes"),
     ("cache", "jit", "formats"),
     ("timing", "engine_result"),
     ("operands", "golden", "stats"),

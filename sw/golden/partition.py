@@ -2,7 +2,17 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Capacity", "Partition"]
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.memory_csr import ELEMENT_BYTES
+
+__all__ = ["Capacity", "Partition", "tile_bytes"]
+
+
+def tile_bytes(lengths: NDArray[np.int64]) -> int:
+    """Of a tile with so many nonzeros in its rows: these, and as much as a nonzero for each row's metadata."""
+    return ELEMENT_BYTES * (int(lengths.sum()) + len(lengths))
 
 
 @dataclass(frozen=True)

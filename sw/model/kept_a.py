@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.golden.partition import Partition
-from sw.tile_sizes import TileSizes, tile_bytes
+from sw.golden.partition import Partition, tile_bytes
+from sw.tile_sizes import TileSizes
 
 from .reads import Reads
 

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 from sw.formats.memory_csr import ELEMENT_BYTES
+from sw.golden.partition import tile_bytes
 from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
-from sw.tile_sizes import TileSizes, tile_bytes
+from sw.tile_sizes import TileSizes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.pace import Pace, load_trips
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
+from sw.golden.partition import tile_bytes
 from sw.golden.tuning import Counts
 from sw.plan.plan import Plan
 from sw.plan.shapes import TileShapes
-from sw.tile_sizes import tile_bytes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS
 

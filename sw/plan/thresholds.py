@@ -13,7 +13,6 @@ __all__ = [
     "BYPASS_ROWS",
     "BYTES_A_PIECE",
     "BYTES_A_ROW",
-    "COUNTED_TILE_ROWS",
     "COUNTS_A_MAC",
     "DRT_SIDE",
     "EARLY_SHARE",
@@ -327,8 +326,6 @@ JOBS_A_GROUP = 6
 # So many counts of a row's elements after a k step are kept at least, and so many for each effectual MAC.
 MOST_COUNTS = 1 << 24
 COUNTS_A_MAC = 4
-# Rows of tiles of C whose nonzeros the model of outer and inner products counts together. Chosen: 32 MiB.
-COUNTED_TILE_ROWS = 1 << 22
 # K tiles from which on the model forgets where segments of A began in tiles before. Chosen.
 MANY_K_TILES = 64
 # What the tables of a run of the model take for each row, and for each row and j tile: about as much as was measured.

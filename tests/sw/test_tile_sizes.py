@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sw.tile_sizes import MOST_GROUPS, TileSizes, tile_bytes
+from sw.tile_sizes import MOST_GROUPS, TileSizes
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, MOST_GROUPS, MOST_GROUPS + 1, 11 * MOST_GROUPS + 5])
@@ -26,7 +26,3 @@ def test_numbers_are_those_of_the_whole_list(count: int) -> None:
 
 def test_an_empty_part_changes_nothing() -> None:
     assert TileSizes(8).add([3, 9]).add([]) == TileSizes(8).add([3, 9])
-
-
-def test_bytes_of_a_tile_are_nonzeros_and_rows() -> None:
-    assert tile_bytes(np.array([3, 0, 1])) == 8 * (4 + 3)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.formats.memory_csr import ELEMENT_BYTES
-from sw.plan.thresholds import COUNTED_TILE_ROWS
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
 from sw.tile_sizes import TileSizes
@@ -22,7 +21,7 @@ from sw.timing.constants import PHASE_CYCLES, TILE_TRIPS_OF_DATAFLOWS
 
 from ..traffic_record import dram_bytes
 from .fibers import FiberTiles, by_columns, fiber_tiles, word_lines
-from .products import LEAVES_AS_PRODUCTS, LEAVES_AS_ROW, STAYS, final_rows, tile_products
+from .products import LEAVES_AS_PRODUCTS, LEAVES_AS_ROW, STAYS, row_fates, tile_products
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -108,13 +107,15 @@ class _Run:
         passing = np.zeros((counts_k, counts_j), np.int64) if self.outer else _lines(self.tiles_b.nonzeros, self.lanes)
         for it in range(counts_i):
             rows = (it * self.tile[0], min(self.a.rows, (it + 1) * self.tile[0]))
-            fate, finals = self._fate(rows, pattern, stamp)
+            fates = np.empty((rows[1] - rows[0], counts_j), np.int8)
+            finals = np.zeros(counts_j, np.int64)
+            row_fates(*rows, *pattern, self.tile[1], *self._fates(len(fates)), fates, finals, stamp)
             nonzeros += int(finals.sum())
             lines += int(_lines(finals, self.lanes).sum())
             macs, row_time, longest, logged = (np.zeros((counts_k, counts_j), np.int64) for _ in range(4))
             merged = np.zeros((2, counts_j), np.int64)
             generation = tile_products(
-                *rows, *pattern, self.tile[1], self.tile[2], fate, self.design.pe.merge_radix,
+                *rows, *pattern, self.tile[1], self.tile[2], fates, self.design.pe.merge_radix,
                 passing, visit_stamp, generation, macs, row_time, longest, logged, merged,
             )  # fmt: skip
             self._visit(it, loaded_b, macs, row_time, longest, logged, merged, finals)
@@ -131,34 +132,15 @@ class _Run:
         self.time["memory"] += max(0, math.ceil(2 * maps / per_cycle) - self.time["overhead"])
         return self._result(cells)
 
-    def _fate(
-        self, rows: tuple[int, int], pattern: tuple[Index, Index, Index, Index], stamp: Index
-    ) -> tuple[NDArray[np.int8], Index]:
-        """What becomes of each row of the C tiles at the end of a visit, and the nonzeros of these tiles.
-
-        Rows in order stay as long as they fit. They are counted in blocks, since all j tiles of all rows may be many.
-        """
-        count, counts_j = rows[1] - rows[0], self.tiles[1]
+    def _fates(self, rows: int) -> tuple[int, int, int]:
+        """What becomes of rows of the C tiles at the end of a visit: nonzeros on chip, of rows that fit there, and of others."""
         whole = self.tiles[2] == 1
         lines = self.scheme.buffer_bytes["C"] // self.design.line_bytes
-        capacity = self.lanes * (lines - -(-count // self.lanes)) if self.scheme.buffers("C") else -1
-        until_whole = whole or self.innermost == "k"
+        capacity = self.lanes * (lines - -(-rows // self.lanes)) if self.scheme.buffers("C") else -1
+        fitting = STAYS if whole or self.innermost == "k" else LEAVES_AS_ROW
         if self.outer:
-            fitting, other = STAYS if until_whole else LEAVES_AS_ROW, LEAVES_AS_PRODUCTS
-        else:
-            fitting, other = STAYS if until_whole else LEAVES_AS_ROW, STAYS if whole else LEAVES_AS_ROW
-        fate = np.empty((count, counts_j), np.int8)
-        finals = np.zeros(counts_j, np.int64)
-        block = max(1, COUNTED_TILE_ROWS // counts_j)
-        for first in range(rows[0], rows[1], block):
-            last = min(rows[1], first + block)
-            sizes = np.zeros((last - first, counts_j), np.int64)
-            final_rows(first, last, *pattern, self.tile[1], sizes, stamp)
-            sizes[0] += finals
-            np.cumsum(sizes, axis=0, out=sizes)
-            finals = sizes[-1].copy()
-            fate[first - rows[0] : last - rows[0]] = np.where(sizes <= capacity, fitting, other)
-        return fate, finals
+            return capacity, fitting, LEAVES_AS_PRODUCTS
+        return capacity, fitting, STAYS if whole else LEAVES_AS_ROW
 
     def _visit(
         self,

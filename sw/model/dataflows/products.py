@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
-__all__ = ["LEAVES_AS_PRODUCTS", "LEAVES_AS_ROW", "STAYS", "final_rows", "merge_levels", "tile_products"]
+__all__ = ["LEAVES_AS_PRODUCTS", "LEAVES_AS_ROW", "STAYS", "merge_levels", "row_fates", "tile_products"]
 
 # What becomes of a row of a C tile when a visit ends.
 STAYS, LEAVES_AS_ROW, LEAVES_AS_PRODUCTS = range(3)
 
 
 @njit(cache=True, nogil=True)
-def final_rows(
+def row_fates(
     first: int,
     last: int,
     a_pointers: NDArray[Any],
@@ -22,14 +22,19 @@ def final_rows(
     b_pointers: NDArray[Any],
     b_coordinates: NDArray[Any],
     tile_j: int,
-    sizes: NDArray[Any],
+    capacity: int,
+    fitting: int,
+    other: int,
+    fates: NDArray[Any],
+    finals: NDArray[Any],
     stamp: NDArray[Any],
 ) -> None:
-    """Counts the elements of rows ``first`` to ``last`` of C by j tile into ``sizes`` [rows, tiles_j], cleared before.
+    """Counts the nonzeros of rows ``first`` to ``last`` of C by j tile into ``finals``; ``fates`` [rows, tiles_j] of these rows.
 
-    ``stamp``: int64[J]; no entry is a row from ``first`` on.
+    A row is ``fitting`` in a tile where its nonzeros and those of the rows before are no more than ``capacity``, else ``other``.
+    ``finals`` is cleared before. ``stamp``: int64[J]; no entry is a row from ``first`` on.
     """
-    sizes[:] = 0
+    finals[:] = 0
     for row in range(first, last):
         for p in range(a_pointers[row], a_pointers[row + 1]):
             k = a_coordinates[p]
@@ -37,7 +42,9 @@ def final_rows(
                 j = b_coordinates[q]
                 if stamp[j] != row:
                     stamp[j] = row
-                    sizes[row - first, j // tile_j] += 1
+                    finals[j // tile_j] += 1
+        for tile in range(len(finals)):
+            fates[row - first, tile] = fitting if finals[tile] <= capacity else other
 
 
 @njit(cache=True, nogil=True)

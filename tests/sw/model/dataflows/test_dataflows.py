@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from gen.design import load_design
 from sw.model.dataflows.machine import PARTS, run_dataflow
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
-from sw.plan.thresholds import COUNTED_TILE_ROWS
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import BUFFERING, ORDERS, STREAMING
 from tests.sw.model.dataflows.reference_walk import walk
@@ -93,9 +91,7 @@ def test_any_scheme_agrees_with_the_walk(data):
     machine = design(data.draw(st.sampled_from(["outer", "inner"])), pe__count=data.draw(st.integers(1, 5)))
     i, k, j = shape
     chosen = scheme(data.draw(st.sampled_from(ORDERS)), tile, kept, lines, (i, j, k))
-    block = data.draw(st.sampled_from([1, 20, COUNTED_TILE_ROWS]))  # rows of C are counted in blocks of any size
-    with patch("sw.model.dataflows.machine.COUNTED_TILE_ROWS", block):
-        numbers = compared(run_dataflow(machine, chosen, a_csr, b_csr))
+    numbers = compared(run_dataflow(machine, chosen, a_csr, b_csr))
     expected = walk(machine, chosen, a, b)
     assert numbers == {name: expected.get(name, 0) for name in numbers}
 
