@@ -41,7 +41,7 @@ class RowWork(NamedTuple):
     """Rows of A; of each what it merges, nonzeros of C, and nonzeros of the results of its groups where it has more than one.
 
     ``partials``: nonzeros that earlier k steps left of each row, ``parts``: in how many fibers of one length; empty where there
-    are no such steps.
+    are no such steps. ``partials_kept``, ``results_kept``: the share of these, and of the rows' nonzeros, that stays on chip.
     """
 
     a: Pattern
@@ -50,6 +50,8 @@ class RowWork(NamedTuple):
     group_results: NDArray[np.float64]
     partials: Index = NO_PARTIALS
     parts: Index = NO_PARTIALS
+    partials_kept: float = 0.0
+    results_kept: float = 0.0
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
@@ -60,6 +62,8 @@ class RowWork(NamedTuple):
             self.group_results[rows],
             self.partials[rows] if len(self.partials) else NO_PARTIALS,
             self.parts[rows] if len(self.parts) else NO_PARTIALS,
+            self.partials_kept,
+            self.results_kept,
         )
 
 
@@ -136,6 +140,7 @@ def replay(
         CHUNK_END_CYCLES if scanned else 0, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
         b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
+        1 - rows.partials_kept, 1 - rows.results_kept,
     )  # fmt: skip
     return Kept(*found)
 
@@ -317,6 +322,8 @@ def _replay(
     macs: NDArray[Any],
     c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
+    partials_from_memory: float,
+    results_to_memory: float,
 ) -> tuple[int, int, int, int, int, int, int, int, float, float]:
     lanes, radix, beat, by_list = pace.lanes, pace.radix, pace.beat, list_words > 0
     words = 2 * lanes / pace.line_beats  # of metadata in a beat
@@ -398,14 +405,15 @@ def _replay(
             back, of_row = 0.0, 0
             if len(parts) and parts[row]:
                 of_row = parts[row]
-                back = (partials[row] + of_row * (lanes - 1)) / lanes
+                back = (partials[row] + of_row * (lanes - 1)) / lanes * partials_from_memory
             number, fetched, from_memory, scratch = _jobs_of_row(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
                 group_results[row], partials[row] if len(partials) else -1, of_row, scan, pace,
             )  # fmt: skip
             bumped_beats += fetched
             bumped_macs += from_memory
-            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) + (scratch + back) * pace.line_beats
+            written = c_nonzeros[row] / lanes * line_beats(pace.pitch_c) * results_to_memory
+            moved += fetched + written + (scratch + back) * pace.line_beats
             aside += scratch + 2 * back
             in_memory += scratch
             if streaming:

@@ -51,11 +51,19 @@ class TileRows:
     Parameters
     ----------
     pieces: of rows of C, of all tiles along j. tiles: that are asked for, among which the sample is divided.
-    carries: what k steps leave of rows goes through memory.
+    carries: k steps leave something of rows. kept: the share of it that stays on chip.
     """
 
     def __init__(
-        self, workload: Workload, design: Machine, scheme: Scheme, *, pieces: float, tiles: int, carries: bool
+        self,
+        workload: Workload,
+        design: Machine,
+        scheme: Scheme,
+        *,
+        pieces: float,
+        tiles: int,
+        carries: bool,
+        kept: float,
     ) -> None:
         self.scheme, self.design, self.workload = scheme, design, workload
         formats = tensor_formats(design, workload.K, workload.J)
@@ -65,7 +73,7 @@ class TileRows:
         self._of_a = self.pace._replace(pitch_a=0) if scheme.buffers("A") else self.pace
         self._partition = scheme.partition("B", design)
         self._most = SAMPLED_ROWS // max(1, tiles)
-        self._carries = carries
+        self._carries, self._kept = carries, kept
         self._of_j: dict[Range, Index] = {}
         share = workload.I / max(workload.I, pieces)
         self._width = max(1.0, workload.width * share)
@@ -210,7 +218,9 @@ class TileRows:
             nonzeros = nonzeros if joins else np.maximum(nonzeros, partials)
         groups = np.maximum(1, -(-leaves // radix))
         of_groups = np.where(groups > 1, _results(merged / groups, widths[1], columns) * groups, 0.0)
-        return RowWork(a, merged, np.minimum(nonzeros, merged), of_groups, partials, of_each)
+        of_groups *= self.workload.group_share(radix)
+        kept = self._kept, 0.0 if last else self._kept
+        return RowWork(a, merged, np.minimum(nonzeros, merged), of_groups, partials, of_each, *kept)
 
 
 def _results(products: NDArray[Any], width: float, columns: int) -> Floats:

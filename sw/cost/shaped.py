@@ -43,9 +43,8 @@ def predict_shaped(workload: Workload, design: Machine, scheme: Scheme) -> Predi
         scheme, T_i=workload.I, T_j=-(-workload.J // across), T_k=-(-workload.K * across // len(boxes)), tiles=[]
     )  # fmt: skip
     found, base = TrafficEstimate(workload, design, even), predict_rows(workload, design, even)
-    rows = TileRows(
-        workload, design, scheme, pieces=found.pieces, tiles=min(len(boxes), SAMPLED_TILES), carries=len(boxes) > across
-    )  # fmt: skip
+    count, carries = min(len(boxes), SAMPLED_TILES), len(boxes) > across
+    rows = TileRows(workload, design, scheme, pieces=found.pieces, tiles=count, carries=carries, kept=0.0)
     uses = np.append(0, np.cumsum(workload.uses))
     macs, of_b = np.zeros(len(boxes)), np.zeros(len(boxes))
     for number, (j, end_j, k, end_k) in enumerate(boxes):

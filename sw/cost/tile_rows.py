@@ -142,8 +142,14 @@ def rows_cycles(found: TrafficEstimate) -> float:
         tiles = steps.of_last(found.N_i, found.N_j, SAMPLED_TILES)
     tiles += steps.all() if steps.visits.sum() <= SAMPLED_TILES else steps.drawn(SAMPLED_TILES)
     rows = TileRows(
-        workload, found.design, scheme, pieces=found.pieces, tiles=len(tiles), carries=found.carried > 0
-    )  # fmt: skip
+        workload,
+        found.design,
+        scheme,
+        pieces=found.pieces,
+        tiles=len(tiles),
+        carries=found.carried > 0,
+        kept=found.kept,
+    )
     each = load_cycles(found.load_b / max(1.0, found.loads), min(scheme.T_k, workload.K), rows.pace)
     cycles, loaded, words = 0.0, 0.0, words_beside(found)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.segments import ScanProfile, prefix_profile, row_beats, row_lines
@@ -54,7 +53,8 @@ class TrafficEstimate(TileVisits):
     ``loads_a`` of A tiles, ``hits_a`` visits that find theirs; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments,
     ``bursts`` and look-ups; ``unit_lines`` that are read back; ``lines_c`` that leave, and of the final pass, ``meta_c`` of
     positions before it; ``sram_lines``; ``selections`` of fibers; ``pieces`` of rows of C; ``carried`` nonzeros of partial rows,
-    or of the parts of rows that are joined, which are ``found`` in so many cycles and ``grouped`` where they are many;
+    of which a share is ``kept`` on chip, or of the parts of rows that are joined, which are ``found`` in so many cycles and
+    ``grouped`` where they are many;
     ``scratch_macs`` of scratch fibers, merged once more.
     """
 
@@ -72,7 +72,7 @@ class TrafficEstimate(TileVisits):
         self.lines_c = {"leave": 0.0, "joined": 0.0}
         self.loads = 1.0
         self.load_b = self.meta_c = self.loads_a = self.hits_a = 0.0
-        self.carried = self.found = self.grouped = self.pieces = self.scratch_macs = 0.0
+        self.carried = self.kept = self.found = self.grouped = self.pieces = self.scratch_macs = 0.0
         self._keep_a() if scheme.buffers("A") else self._stream_a()
         self._operand_b()
         self._operand_c()
@@ -245,15 +245,23 @@ class TrafficEstimate(TileVisits):
         macs = max(0.0, self.workload.effmac - self.bumped_macs)
         self.sram_lines += written + macs / self.lanes + self.selections * 1.5
 
+    def _kept_of_c(self) -> float:
+        """Share of the carried nonzeros that stay on chip: of each tile as many as the half for them has room for."""
+        s, workload = self.scheme, self.workload
+        if not (s.buffers("C") and self._innermost("k")):
+            return 0.0
+        room = max(0, s.half_for_partial_rows(self.design).resident(s.T_i))
+        widths = np.minimum(s.T_j, workload.J - s.T_j * np.arange(self.N_j))
+        tiles = workload.nnz_c / self.N_i * widths / workload.J
+        return float(np.minimum(tiles, room).sum() / max(1.0, tiles.sum()))
+
     def _operand_c(self) -> None:
         s, workload, t = self.scheme, self.workload, self.traffic
         nnz = workload.nnz_c
-        carried = self._parts() if s.joins else self._carried()
-        kept = 0.0
-        if s.buffers("C") and self._innermost("k"):
-            kept = min(1.0, s.buffer_bytes["C"] / ELEMENT_BYTES / max(1.0, nnz / (self.N_i * self.N_j)))
-        carried *= 1 - kept
-        passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
+        self.kept = self._kept_of_c()
+        self.carried = self._parts() if s.joins else self._carried()
+        carried = self.carried * (1 - self.kept)
+        passes = max(0.0, self.tiles - self.N_i * self.N_j) * (self.kept < 1)  # tiles whose rows leave as partial ones
         pieces, leaving = workload.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
         self.pieces = pieces
         if s.joins:  # by tiles with work, for each row of A that has any there
@@ -261,7 +269,6 @@ class TrafficEstimate(TileVisits):
             leaving = float(self._scan("A", s.T_k).by_bits.sum()) * self.N_j * (1 - 1 / self.N_k)
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
-        self.carried = carried
         final = self._beats("C", nnz / self.lanes)
         t.written["c_data"] = carried / self.lanes + (final if self.N_j == 1 else nnz / self.lanes)
         read = self.unit_lines = carried / self.lanes + fibers * misaligned
@@ -283,7 +290,8 @@ class TrafficEstimate(TileVisits):
             t.written["c_data"] += joined
             t.written["c_meta"] += pointers
         if self.N_k > 1:
-            each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
+            with_positions = 0.0 if s.buffers("C") else passes
+            each_way = self._word_lines(with_positions * (workload.I / self.N_i + 1), with_positions)
             read_meta += each_way
             t.written["c_meta"] += each_way
             self.meta_c += 2 * each_way
@@ -346,7 +354,8 @@ def grouped_parts(found: TrafficEstimate) -> tuple[float, float]:
 def scratch(workload: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:
     """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
 
-    Results of a group are fewer than its products by chance collisions in the workload's effective width.
+    Results of a group are fewer than its products by chance collisions in the workload's effective width, and as many fewer
+    still as they are where no rank is cut (:meth:`Workload.group_share`).
 
     Parameters
     ----------
@@ -369,4 +378,5 @@ def scratch(workload: Workload, design: Machine, tile: tuple[int, int], N_j: int
     # A full table of such results is merged into one scratch fiber before the next groups follow.
     tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)
     results += float((-width * np.expm1(-each * radix / width) * tables).sum())
+    results *= workload.group_share(radix)
     return results, 2 * results / design.lanes + float(groups.sum()) * 0.5

@@ -1,6 +1,5 @@
 """Rows of C on their way out: partial rows that come back, finished parts of rows that wait for the others, positions."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -74,9 +73,7 @@ class RowsOfC:
         self.a_places = a_places
         self.row_starts = row_starts
         self.on_chip = scheme.buffers("C")
-        # Partial rows leave one half and enter the other.
-        lines = scheme.partial_lines(design.line_bytes) // 2
-        self._half = replace(scheme.partition("C", design), lines=lines)
+        self._half = scheme.half_for_partial_rows(design)
         self.final_position = self.partial_position = 0
         # By place along i and j: nonzeros of partial rows and which of them lie in memory, and from which position on.
         self._partial: dict[tuple[int, int], tuple[Index, NDArray[np.bool_]]] = {}

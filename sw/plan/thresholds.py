@@ -78,6 +78,7 @@ __all__ = [
     "PLANNED_LEAST",
     "PLANNED_MARGIN",
     "PSEUDO_TILES",
+    "REPLAYED_GRIDS",
     "REPLAY_CLOSE",
     "ROWS_OF_WIDTH",
     "RUN_OF_ROWS",
@@ -249,6 +250,8 @@ REPLAY_CLOSE = 1.05
 BYPASS_CLOSE = 1.15
 # Candidates up to this factor above the best prediction go before the model tier. Chosen.
 GRID_CLOSE = 1.35
+# Of so many grids rows of tiles are replayed, before any is judged: 0.02 to 0.6 s each. Chosen.
+REPLAYED_GRIDS = 12
 # Rounds of looking for better sides around the best. Chosen.
 GRID_ROUNDS = 3
 # Shares of tiles that may overflow at the sizes taken from occupancies (Swiftiles' scaling). Chosen.

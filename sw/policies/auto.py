@@ -20,7 +20,7 @@ from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.candidates.tile_height import best_kept
 from sw.cost.partial_rows import cheaper
 from sw.cost.passes import NO_PASSES, Passes
-from sw.cost.predict import Prediction, predict_whole
+from sw.cost.predict import Prediction, predict_rows, predict_whole
 from sw.cost.protocol import Machine
 from sw.plan.thresholds import (
     BYPASS_CLOSE,
@@ -37,6 +37,7 @@ from sw.plan.thresholds import (
     PLANNED_MARGIN,
     PSEUDO_TILES,
     REPLAY_CLOSE,
+    REPLAYED_GRIDS,
     SAMPLE_LEAST_SHARE,
     SAMPLE_MARGIN,
     STRIP_FAR,
@@ -122,7 +123,7 @@ def auto(
     if lists and not strips and effort > 1:
         found = _best_first([*found, *_for_long_fibers(workload, design, found[0], passes)])
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
-    grids = [(s, p.plus(passes.over_a(s))) for s, p in _grids(workload, design, limit, tile_i=not spans)]
+    grids = _replayed(workload, design, _grids(workload, design, limit, tile_i=not spans), passes)
     # Predictions are good enough within a kind, not from kind to kind.
     near = sorted([*_kinds(found), *_varied(workload, grids, finalists)], key=_cost)
     judged: Judged = {}
@@ -202,6 +203,12 @@ def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> l
         if min(map(_cost, pool.values())) == _cost(best):
             break
     return [c for c in _close(list(pool.values())) if c[1].cycles <= limit and _cut(workload, c[0])]
+
+
+def _replayed(workload: Workload, design: Machine, grids: list[Candidate], passes: Passes) -> list[Candidate]:
+    """Some of each way to cut, with rows of their tiles replayed: the closed form takes PEs to be busy all the time."""
+    some = _varied(workload, grids, REPLAYED_GRIDS)
+    return _close([(s, predict_rows(workload, design, s).plus(passes.over_a(s))) for s, _ in some])
 
 
 def _cut(workload: Workload, scheme: Scheme) -> bool:

@@ -1,7 +1,7 @@
 """The part of a scheme that a design runs: tiles, order, partitions of the buffer, modes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sw.golden.partition import Partition
@@ -184,6 +184,11 @@ class HardwareScheme:
     def partial_lines(self, line_bytes: int) -> int:
         """Lines of C's partition for partial rows: all but those for scratch fibers."""
         return (self.buffer_bytes["C"] - self.scratch_bytes) // line_bytes
+
+    def half_for_partial_rows(self, design: Hardware) -> Partition:
+        """Where partial rows stay on chip: they leave one half and enter the other."""
+        lines = self.partial_lines(design.line_bytes) // 2
+        return replace(self.partition("C", design), lines=lines)
 
     def rows_lines(self, line_bytes: int) -> int:
         """Lines of B's partition for rows and their metadata: all but the FIFO-managed region."""

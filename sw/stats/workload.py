@@ -99,7 +99,7 @@ class Workload:
         self._nnz_c: float | None = None
         self._macs_before: Index | None = None
         self._row_nonzeros: NDArray[np.float64] | None = None
-        self._group_nonzeros: dict[int, NDArray[np.float64]] = {}
+        self._group_nonzeros: dict[int, tuple[NDArray[np.float64], float]] = {}
 
     @property
     def effmac(self) -> float:
@@ -229,17 +229,26 @@ class Workload:
 
         Counted where that is cheap; else by MACs and :attr:`width`, as much too many as on the rows that are counted.
         """
+        return self._groups(radix)[0]
+
+    def group_share(self, radix: int) -> float:
+        """How many of the nonzeros that MACs and :attr:`width` say the results of groups have: as neighbours collide more."""
+        return self._groups(radix)[1]
+
+    def _groups(self, radix: int) -> tuple[NDArray[np.float64], float]:
         if radix not in self._group_nonzeros:
-            found = np.zeros(self.I)
+            found, share = np.zeros(self.I), 1.0
             long = np.flatnonzero(self.a.row_lengths > radix)
             macs = np.zeros(self.I, np.int64)
             macs[long] = self.row_macs[long]
             groups = -(-self.a.row_lengths[long] // radix)
             found[long] = -self.width * np.expm1(-self.row_macs[long] / groups / self.width) * groups
             picked, counts, stands_for = nnz_of_groups(self.a, self.b, macs, radix, COUNTED_ROW_MACS)
+            if len(picked):
+                share = float(counts @ stands_for) / float(found[picked] @ stands_for)
             if len(picked) == np.count_nonzero(macs):
                 found[picked] = counts
-            elif len(picked):
-                found *= float(counts @ stands_for) / float(found[picked] @ stands_for)
-            self._group_nonzeros[radix] = np.minimum(found, macs)
+            else:
+                found *= share
+            self._group_nonzeros[radix] = np.minimum(found, macs), share
         return self._group_nonzeros[radix]

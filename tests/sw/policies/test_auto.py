@@ -99,7 +99,7 @@ def test_a_grid_that_costs_too_much_to_judge_is_taken_where_the_others_are_far_w
     design = load_design("edge")
     thin = canonical(sp.random_array((64, 20000), density=0.3, rng=np.random.default_rng(3), format="csr"))
     other = sp.csr_array(thin.T.tocsr())
-    found = schedule("auto", thin, other, design, judge=judge(design))
+    found = schedule("auto", thin, other, design, judge=judge(design), effort=0.2)
     assert found.T_k < 2000 and "judged_cycles" not in found.predicted
     whole = schedule("auto", thin, other, design, load="list")
     cycles = [judge(design)(s, Pattern.of(thin), Pattern.of(other)) for s in (found, whole)]
