@@ -140,7 +140,7 @@ def replay(
         CHUNK_END_CYCLES if scanned else 0, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
         b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
-        1 - rows.partials_kept, 1 - rows.results_kept,
+        (1 - rows.partials_kept, 1 - rows.results_kept),
     )  # fmt: skip
     return Kept(*found)
 
@@ -322,8 +322,7 @@ def _replay(
     macs: NDArray[Any],
     c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
-    partials_from_memory: float,
-    results_to_memory: float,
+    through_memory: tuple[float, float],
 ) -> tuple[int, int, int, int, int, int, int, int, float, float]:
     lanes, radix, beat, by_list = pace.lanes, pace.radix, pace.beat, list_words > 0
     words = 2 * lanes / pace.line_beats  # of metadata in a beat
@@ -402,18 +401,16 @@ def _replay(
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]
-            back, of_row = 0.0, 0
-            if len(parts) and parts[row]:
-                of_row = parts[row]
-                back = (partials[row] + of_row * (lanes - 1)) / lanes * partials_from_memory
+            back, of_row = 0.0, parts[row] if len(parts) else 0
+            if of_row:
+                back = (partials[row] + of_row * (lanes - 1)) / lanes * through_memory[0]
             number, fetched, from_memory, scratch = _jobs_of_row(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
                 group_results[row], partials[row] if len(partials) else -1, of_row, scan, pace,
             )  # fmt: skip
-            bumped_beats += fetched
-            bumped_macs += from_memory
-            written = c_nonzeros[row] / lanes * line_beats(pace.pitch_c) * results_to_memory
-            moved += fetched + written + (scratch + back) * pace.line_beats
+            bumped_beats, bumped_macs = bumped_beats + fetched, bumped_macs + from_memory
+            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) * through_memory[1]
+            moved += (scratch + back) * pace.line_beats
             aside += scratch + 2 * back
             in_memory += scratch
             if streaming:

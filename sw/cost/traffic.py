@@ -245,20 +245,10 @@ class TrafficEstimate(TileVisits):
         macs = max(0.0, self.workload.effmac - self.bumped_macs)
         self.sram_lines += written + macs / self.lanes + self.selections * 1.5
 
-    def _kept_of_c(self) -> float:
-        """Share of the carried nonzeros that stay on chip: of each tile as many as the half for them has room for."""
-        s, workload = self.scheme, self.workload
-        if not (s.buffers("C") and self._innermost("k")):
-            return 0.0
-        room = max(0, s.half_for_partial_rows(self.design).resident(s.T_i))
-        widths = np.minimum(s.T_j, workload.J - s.T_j * np.arange(self.N_j))
-        tiles = workload.nnz_c / self.N_i * widths / workload.J
-        return float(np.minimum(tiles, room).sum() / max(1.0, tiles.sum()))
-
     def _operand_c(self) -> None:
         s, workload, t = self.scheme, self.workload, self.traffic
         nnz = workload.nnz_c
-        self.kept = self._kept_of_c()
+        self.kept = _kept_of_c(self) if s.buffers("C") and self._innermost("k") else 0.0
         self.carried = self._parts() if s.joins else self._carried()
         carried = self.carried * (1 - self.kept)
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (self.kept < 1)  # tiles whose rows leave as partial ones
@@ -310,6 +300,15 @@ class TrafficEstimate(TileVisits):
 def _found(lines: float, fibers: float, rows: int) -> float:
     """Cycles in which parts of rows are found: lines of positions, parts, and a cycle for each row without any."""
     return PARTS_LINE_CYCLES * lines + fibers + rows * float(np.exp(-fibers / max(1, rows)))
+
+
+def _kept_of_c(found: TrafficEstimate) -> float:
+    """Share of the carried nonzeros that stay on chip: of each tile as many as the half for them holds."""
+    s, workload = found.scheme, found.workload
+    capacity = max(0, s.half_for_partial_rows(found.design).resident(s.T_i))
+    widths = np.minimum(s.T_j, workload.J - s.T_j * np.arange(found.N_j))
+    tiles = workload.nnz_c / found.N_i * widths / workload.J
+    return float(np.minimum(tiles, capacity).sum() / max(1.0, tiles.sum()))
 
 
 def words_beside(found: TrafficEstimate) -> float:
