@@ -3,9 +3,10 @@
 Schemes that leave k and j whole (one tile, B streamed, lists) are costed by a replay of their rows, which is near
 the model tier and cheap. From HYTE the space of shapes, orders and splits, from Swiftiles the sizes at which given shares of
 the tiles overflow, from D2T2 shapes with i cut as well: of these grids only those are looked at whose bound says that they may
-win, and those that come near are run in the model tier beside the best of the others.
+win. Rows of those that come near are replayed as well, and the best are run in the model tier beside the best of the others.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.candidates.tile_height import best_kept
 from sw.cost.partial_rows import cheaper
 from sw.cost.passes import NO_PASSES, Passes
-from sw.cost.predict import Prediction, predict_rows, predict_whole
+from sw.cost.predict import Prediction, predict, predict_rows, predict_whole
 from sw.cost.protocol import Machine
 from sw.plan.thresholds import (
     BYPASS_CLOSE,
@@ -206,9 +207,17 @@ def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> l
 
 
 def _replayed(workload: Workload, design: Machine, grids: list[Candidate], passes: Passes) -> list[Candidate]:
-    """Some of each way to cut, with rows of their tiles replayed: the closed form takes PEs to be busy all the time."""
-    some = _varied(workload, grids, REPLAYED_GRIDS)
-    return _close([(s, predict_rows(workload, design, s).plus(passes.over_a(s))) for s, _ in some])
+    """Some of each way to cut, and those around the best, with rows of their tiles replayed.
+
+    The closed form takes PEs to be busy all the time, and so likes smaller tiles.
+    """
+    pool: dict[tuple[Any, ...], Candidate] = {}
+    for scheme, _ in _varied(workload, grids, REPLAYED_GRIDS):
+        _add(pool, workload, design, scheme, predict_rows)
+    if pool:
+        for scheme in _around(workload, design, min(pool.values(), key=_cost)[0]):
+            _add(pool, workload, design, scheme, predict_rows)
+    return _close([(s, p.plus(passes.over_a(s))) for s, p in pool.values() if _cut(workload, s)])
 
 
 def _cut(workload: Workload, scheme: Scheme) -> bool:
@@ -315,7 +324,13 @@ def _summary(scheme: Scheme, prediction: Prediction, judged: int | None) -> dict
     }
 
 
-def _add(pool: dict[tuple[Any, ...], Candidate], workload: Workload, design: Machine, scheme: Scheme) -> None:
+def _add(
+    pool: dict[tuple[Any, ...], Candidate],
+    workload: Workload,
+    design: Machine,
+    scheme: Scheme,
+    cost: Callable[[Workload, Machine, Scheme], Prediction] = predict,
+) -> None:
     """Costs a scheme, if it is legal and new."""
     key = _key(scheme)
     if key in pool:
@@ -324,7 +339,7 @@ def _add(pool: dict[tuple[Any, ...], Candidate], workload: Workload, design: Mac
         scheme.validate(design, workload.I, workload.J, workload.K)
     except SchemeError:
         return
-    pool[key] = cheaper(workload, design, scheme)
+    pool[key] = cheaper(workload, design, scheme, cost)
 
 
 def _even(size: int, parts: int) -> int:
@@ -377,7 +392,10 @@ def _by_occupancy(workload: Workload, design: Machine) -> list[Scheme]:
 
 
 def _around(workload: Workload, design: Machine, best: Scheme) -> list[Scheme]:
-    """Schemes whose sides cut a rank into a few tiles more or fewer, and other places for partial rows."""
+    """Schemes whose sides cut a rank into a few tiles more or fewer, and other places for partial rows.
+
+    Where C is kept, the same with C's place given to B too, in which larger tiles fit.
+    """
     found = []
     sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     counts = {rank: -(-size // best.tile(rank)) for rank, size in sizes.items()}
@@ -392,6 +410,8 @@ def _around(workload: Workload, design: Machine, best: Scheme) -> list[Scheme]:
             if 1 <= n <= size:
                 T = {r: _even(size, n) if r == rank else best.tile(r) for r in "ijk"}
                 found.append(replace(best, T_i=T["i"], T_j=T["j"], T_k=T["k"]))
+                if best.buffers("C") and (streamed := _kept_b(workload, design, T["j"], T["k"])) is not None:
+                    found.append(streamed)
     if counts["k"] > 1 and not best.buffers("A") and not best.buffers("C"):
         line = design.line_bytes
         lines = design.buffer.bytes // line
