@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -217,9 +219,10 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "
     from sw.cost.passes import NO_PASSES
     from sw.formats.canonical import canonical
     from sw.model.judge import judge
-    from sw.plan.thresholds import HIGH_EFFORT
+    from sw.plan.thresholds import HIGH_EFFORT, ORDER_GAIN_HIGH
     from sw.policies.registry import option_names, schedule
     from sw.scheme.errors import SchemeError
+    from sw.scheme.terms import NATURAL
     from sw.stats.pattern import Pattern
 
     from .timing import compile_seconds
@@ -238,14 +241,22 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "
     began, before = time.perf_counter(), compile_seconds()
     patterns = Pattern.of(a), Pattern.of(b)
     runs = judge(design)
-    found: dict[int, Scheme] = {}
-    for name, order in _orders(choice, policy, patterns, design, passes or NO_PASSES).items():
+
+    def decided(name: str, order: "Index | None") -> "tuple[int, Scheme]":
         met = a if order is None else canonical(a)[order]
         scheme = schedule(policy, met, b, design, seed=choice.seed, judge=runs, passes=passes, **options)
         cycles = runs(scheme, Pattern.of(met), patterns[1]) if choice.effort == HIGH else _expected_cycles(scheme)
-        found.setdefault(cycles, replace(scheme, row_order=name))
+        return cycles, replace(scheme, row_order=name)
+
+    orders = _orders(choice, policy, patterns, design, passes or NO_PASSES)
+    cycles, best = min(starmap(decided, orders.items()), key=itemgetter(0))
+    if choice.row_order in (None, BEST) and NATURAL not in orders and not best.gathers:
+        # An order is for tiles that load the rows of B that they use: others move as much in any.
+        in_natural = decided(NATURAL, None)
+        if cycles > ORDER_GAIN_HIGH * in_natural[0]:
+            best = in_natural[1]
     seconds = time.perf_counter() - began - (compile_seconds() - before)
-    return replace(found[min(found)], seconds=max(0.0, seconds))
+    return replace(best, seconds=max(0.0, seconds))
 
 
 def _orders(

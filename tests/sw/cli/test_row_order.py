@@ -81,6 +81,16 @@ def test_auto_takes_the_best_order_by_itself(run):
         assert run(*words, *other)["scheme"]["row_order"] == "natural", other
 
 
+def test_tiles_that_load_all_of_b_keep_the_natural_order(monkeypatch, capsys):
+    """Few long rows are cut along k: as much moves in any order, and only the natural one needs no permuted A."""
+    rng = np.random.default_rng(6)
+    scipy.io.mmwrite("f.mtx", sp.coo_array(rng.integers(1, 9, (32, 1500)) * (rng.random((32, 1500)) < 0.3)))
+    monkeypatch.setattr("sw.plan.best_orders.best_orders", lambda a, *_, **__: {"greedy": np.arange(a.rows)[::-1]})
+    assert main(["schedule", "f.mtx", "--transpose-b", *TINY, "--json"]) == 0
+    scheme = json.loads(capsys.readouterr().out)
+    assert (scheme["row_order"], scheme["load"]) == ("natural", "tile")
+
+
 def test_high_effort_tries_every_order(run, refused):
     words = ("run", "--engine", "model", "--set", "pe.merge_radix=8")
     high = run(*words, "--effort", "high")
