@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
+from sw.timing.chunks import scanned_lines
 from sw.timing.constants import AHEAD_LINES, CHUNK_END_CYCLES, SETTLE_CYCLES
+from sw.timing.hardware import NEXT_CHUNK_LINES
 from sw.timing.jobs import (
     FETCHED,
     JOB_FIELDS,
@@ -210,6 +212,10 @@ def _jobs_of_row(
                     longest = max(longest, (r - q) // pace.slot_factors[leaves - 1])
             position += 1
         selections = position - first
+        chunks, scanned = 0, 0
+        if scan and selections:
+            # The row is taken to go on in the next tile.
+            chunks, scanned = scanned_lines(begin, first, position, position + lanes * NEXT_CHUNK_LINES, lanes)
         if fibers == 0 and position == end and back == parts:
             number = write_job(
                 jobs,
@@ -221,16 +227,18 @@ def _jobs_of_row(
                 selections + scan,
                 lines,
                 longest,
-                0,
+                chunks,
                 selections,
                 found,
                 lines,
+                0,
+                scanned,
             )
             break
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
-            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found, lines,
-            _kept(place, given, lanes, on_chip),
+            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, chunks, selections, found, lines,
+            _kept(place, given, lanes, on_chip), scanned,
         )  # fmt: skip
         spilled = min(given, max(0, place + given - on_chip * lanes))
         place += given

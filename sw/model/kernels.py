@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
+from sw.timing.chunks import scanned_lines
 from sw.timing.constants import CHUNK_END_CYCLES
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 from sw.timing.record_beats import beats_of_lines, fetched_lines, spilled_lines
@@ -17,7 +18,6 @@ __all__ = [
     "fiber_counts",
     "gather_tile",
     "kept_rows",
-    "later_chunks",
     "part_lengths",
     "scan_rows",
 ]
@@ -100,21 +100,6 @@ def scan_rows(
             to = min((to // next_chunk + 1) * next_chunk, stop)
             total += beats_of_lines(line, to, pitch)
     return total
-
-
-@njit(cache=True)
-def later_chunks(begin: int, end: int, row_end: int, lanes: int, first_chunk: int, next_chunk: int) -> int:
-    """Chunks of a row that a scan asks for after the first one."""
-    if begin == row_end:
-        return 0
-    stop = -(-row_end // lanes)
-    shows = end // lanes if end < row_end else stop - 1
-    to = min((begin // lanes // first_chunk + 1) * first_chunk, stop)
-    count = 0
-    while to <= shows:
-        to = min((to // next_chunk + 1) * next_chunk, stop)
-        count += 1
-    return count
 
 
 @njit(cache=True)
@@ -270,11 +255,12 @@ def _group_job(
     nonzeros: int,
     selections: int,
     examined: int,
+    of_a: tuple[int, int],
     kept: int,
 ) -> int:
     """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten.
 
-    ``kept``: lines of the fiber that stay on chip.
+    ``of_a``: what :func:`sw.timing.chunks.scanned_lines` says. ``kept``: lines of the fiber that stay on chip.
     """
     number = write_job(
         jobs,
@@ -286,11 +272,12 @@ def _group_job(
         selections,
         group[GROUP_LINES],
         group[GROUP_LONGEST],
-        0,
+        of_a[0],
         examined,
         group[GROUP_FETCHED],
         group[GROUP_STREAMED],
         kept,
+        of_a[1],
     )
     group[:] = 0
     return number
@@ -349,11 +336,12 @@ def _scratch_row(
     bumped: NDArray[Any],
     first_k: int,
     kept_lines: int,
+    scanned: bool,
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
     ``back``, ``reentry_lines``: as :func:`gather_tile`; ``of_back``: which fibers are the row's.
-    ``streaming``, ``bumped``, ``first_k``, ``kept_lines``: as :func:`gather_tile`.
+    ``streaming``, ``bumped``, ``first_k``, ``kept_lines``, ``scanned``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
@@ -380,7 +368,10 @@ def _scratch_row(
             spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
             totals[SCRATCH_WRITTEN] += spilled
             selections = position - group_first
-            number = _group_job(jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, kept)
+            of_a = scanned_lines(a_begin[row], group_first, position, a_pointers[row + 1], lanes) if scanned else (0, 0)
+            number = _group_job(
+                jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, of_a, kept
+            )
             group_merged = 0
             group_first = position
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
@@ -433,7 +424,9 @@ def _scratch_row(
     spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
     totals[SCRATCH_WRITTEN] += spilled
     table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
-    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, a_end[row] - group_first, 0, kept)
+    selections = a_end[row] - group_first
+    of_a = scanned_lines(a_begin[row], group_first, a_end[row], a_pointers[row + 1], lanes) if scanned else (0, 0)
+    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, selections, 0, of_a, kept)
     fibers = table[: fibers_kept + 1]
     return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, lanes, totals, slot_factors, kept_lines)
 
@@ -501,8 +494,7 @@ def gather_tile(
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     totals: NDArray[Any],
     jobs: NDArray[Any],
-    first_chunk: int,
-    next_chunk: int,
+    scanned: bool,
     first_k: int,
     loaded: NDArray[Any],
     slot_factors: NDArray[Any],
@@ -514,8 +506,8 @@ def gather_tile(
     ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``back``: the fibers
     that come back to each row (:class:`.rows_of_c.Back`), ``lengths`` how long each row then is. ``pitch_b``: of lines of B.
     ``stamps``: two arrays over B's columns and the last generation used in them. Indices into ``totals`` are the names above.
-    ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns how many. ``first_chunk``, ``next_chunk``: lines that a scan
-    of A's rows asks for, 0 where they are not scanned. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's
+    ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns how many. ``scanned``: A's rows come in chunks, to where they
+    leave the tile. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's
     partition; empty where all are from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has.
     ``reentry_lines``: through which partial rows come back ahead of their turn. ``kept_lines``: of each long row's fibers in
     scratch memory that stay on chip.
@@ -538,11 +530,9 @@ def gather_tile(
         totals[MERGED] += partial
         totals[UNIT_LINES] += comes_back
         totals[SELECTIONS] += a_end[row] - a_begin[row]
-        chunks = 0
-        if first_chunk > 0:
-            # Second and third chunks are asked for ahead.
-            later = later_chunks(a_begin[row], a_end[row], a_pointers[row + 1], lanes, first_chunk, next_chunk)
-            chunks = max(0, later - 2)
+        of_a = 0, 0
+        if scanned:
+            of_a = scanned_lines(a_begin[row], a_begin[row], a_end[row], a_pointers[row + 1], lanes)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         first_job = number
@@ -557,14 +547,15 @@ def gather_tile(
             lines = comes_back + totals[BUMPED_LINES] - lines_before
             streamed += totals[BUMPED_LINES] - lines_before
             examined = a_end[row] - a_begin[row]
-            if first_chunk > 0:
+            if scanned:
                 # A line a cycle.
                 line = a_begin[row] // lanes
                 examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + CHUNK_END_CYCLES
             length, of_row = lengths[row - first_row], a_end[row] - a_begin[row]
             number = write_job(
-                jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched, streamed
-            )
+                jobs, number, OWN, leaves, merged, length, examined, lines, longest, of_a[0], of_row, fetched, streamed,
+                0, of_a[1],
+            )  # fmt: skip
         else:
             number = _scratch_row(
                 row,
@@ -589,6 +580,7 @@ def gather_tile(
                 bumped,
                 first_k,
                 kept_lines,
+                scanned,
             )
         if len(loaded):
             needed = 0

@@ -21,7 +21,6 @@ from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
 from sw.tile_sizes import TileSizes
 from sw.timing.assembly import assembly_jobs
 from sw.timing.constants import AHEAD_LINES
-from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
@@ -326,8 +325,7 @@ class Run:
             self.stamps,
             self.totals,
             jobs,
-            0 if tile.whole_k or tile.carry or self.scheme.buffers("A") else FIRST_CHUNK_LINES,
-            NEXT_CHUNK_LINES,
+            not (tile.whole_k or tile.carry or self.scheme.buffers("A")),
             tile.k,
             usable,
             self.pace.slot_factors,

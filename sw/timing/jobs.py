@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import READ, WRITE, fetch, flow, idle_bus, take
+from .chunks import scan
 from .constants import (
     AHEAD_LINES,
-    CHUNK_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
     KEPT_CYCLES,
@@ -29,7 +29,7 @@ from .constants import (
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
-from .hardware import JOB_MARGIN, SCRATCH_MARGIN, UNDER_WAY
+from .hardware import JOB_MARGIN, NEXT_CHUNK_LINES, SCRATCH_MARGIN, UNDER_WAY
 from .pace import Pace
 from .record_beats import line_beats
 from .streamer import TAKEN, free_row, stream_leaves, streamer
@@ -54,7 +54,8 @@ __all__ = [
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
 # slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
-# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip.
+# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip; lines of
+# A that are asked for in chunks for it.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -69,10 +70,24 @@ JOB_FIELDS = (
     "fetched",
     "streamed",
     "kept",
+    "scanned",
 )
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED, KEPT = range(
-    len(JOB_FIELDS)
-)
+(
+    KIND,
+    LEAVES,
+    MERGED,
+    LENGTH,
+    SELECTIONS,
+    LINES,
+    CHUNKS,
+    LOADED,
+    LONGEST,
+    STEPS,
+    FETCHED,
+    STREAMED,
+    KEPT,
+    SCANNED,
+) = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
@@ -122,12 +137,13 @@ def write_job(
     fetched: int = 0,
     streamed: int = 0,
     kept: int = 0,
+    scanned: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
-    ``kept``: lines of its fiber, one for scratch memory, that stay on chip.
+    ``kept``: lines of its fiber, one for scratch memory, that stay on chip. ``scanned``: lines of A that come in chunks for it.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -142,6 +158,7 @@ def write_job(
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
     jobs[number, KEPT] = kept
+    jobs[number, SCANNED] = scanned
     return number + 1
 
 
@@ -445,7 +462,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 13], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, fields], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
@@ -457,7 +474,7 @@ def jobs_end(
     """
     radix, lanes = pace.radix, pace.lanes
     latency, beat, fill = pace.latency + pace.reader, pace.beat, pace.fill
-    beat_b = beat * line_beats(pace.pitch_b)
+    beat_a, beat_b = beat * line_beats(pace.pitch_a), beat * line_beats(pace.pitch_b)
     capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
     accepts, free, ends = states.accepts, states.free, states.ends
@@ -465,12 +482,13 @@ def jobs_end(
     first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
-    dispatched = dispatched_now = present = row_out = 0.0
+    dispatched = dispatched_now = present = asked = row_out = 0.0
     scratch, ring = _no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
-    # Of memory for a nonzero of A.
-    a_selection = max(0, a_beats - AHEAD_LINES) * beat / max(1, jobs[:, SELECTIONS].sum())
+    # Of memory for a nonzero of A, beside lines that are scanned.
+    a_selection = max(0.0, a_beats * beat - jobs[:, SCANNED].sum() * beat_a - AHEAD_LINES * beat)
+    a_selection /= max(1, jobs[:, SELECTIONS].sum())
     bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
@@ -485,6 +503,7 @@ def jobs_end(
             tile += 1
             slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs, n, firsts[tile:])
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
+        of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
             pe = group_pe
@@ -499,12 +518,13 @@ def jobs_end(
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
             before = present
-            present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
+            asked = max(asked, begun)
+            present, asked = scan(bus, asked, present, jobs[n, SELECTIONS], jobs[n, CHUNKS], latency, beat_a)
             present = max(present, begun + slower * jobs[n, LOADED])
             came, waiting, direct = 0.0, 0, 0.0
             opened, usable = max(dispatched, free[pe]), present
-            if a_selection:
-                take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
+            if of_a:
+                take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
             if kind == MERGE_ON_THE_WAY:
                 direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
                 came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
@@ -529,7 +549,7 @@ def jobs_end(
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, KEPT], aside, pace)
-        came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
+        came_of_a = dispatched - AHEAD_LINES * beat, of_a
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sw.timing.constants import AHEAD_LINES, MERGE_CYCLES
+from sw.timing.hardware import NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
 from sw.timing.pace import Pace
 
@@ -23,7 +24,18 @@ DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int6
 
 
 def job(
-    kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0, kept=0
+    kind=OWN,
+    leaves=4,
+    merged=400,
+    length=100,
+    selections=4,
+    lines=0,
+    chunks=0,
+    loaded=0,
+    longest=0,
+    steps=0,
+    kept=0,
+    scanned=0,
 ):
     fetched = leaves if lines else 0
     return [
@@ -40,6 +52,7 @@ def job(
         fetched,
         lines,
         kept,
+        scanned,
     ]
 
 
@@ -112,8 +125,20 @@ def test_a_leaf_waits_for_lines_of_the_region():
 
 
 def test_rows_of_a_in_several_chunks_wait_for_memory():
-    short = [job(merged=10, length=5)] * 40
-    assert cycles([job(merged=10, length=5, chunks=1)] * 40) >= cycles(short) + 38 * DESIGN["latency"]
+    """A chunk is asked for when the one before has come: a latency and its lines for each, whatever is looked at meanwhile."""
+    each = DESIGN["latency"] + NEXT_CHUNK_LINES
+    few, many = (cycles([job(merged=10, length=5, chunks=1)] * n) for n in (40, 80))
+    assert 40 * each < many - few < 40 * (each + 15)
+    # As many nonzeros as come in this time hide it.
+    rows = [job(leaves=1, merged=1, length=1, selections=200, steps=200)] * 40
+    with_chunks = [job(leaves=1, merged=1, length=1, selections=200, steps=200, chunks=1)] * 40
+    assert cycles(rows) <= cycles(with_chunks) < cycles(rows) + 2 * each
+
+
+def test_scanned_lines_of_a_take_the_bus():
+    rows = [job(merged=8, length=8)] * 400
+    assert cycles([job(merged=8, length=8, scanned=30)] * 400, a_beats=400 * 30) >= 400 * (30 + 4)
+    assert cycles(rows, a_beats=400 * 3) == cycles(rows, a_beats=AHEAD_LINES + 1000)
 
 
 def test_elements_of_a_that_find_nothing_take_the_dispatchers_time():
