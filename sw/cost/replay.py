@@ -14,7 +14,6 @@ from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.chunks import scanned_lines
 from sw.timing.constants import AHEAD_LINES, CHUNK_END_CYCLES, SETTLE_CYCLES
-from sw.timing.hardware import NEXT_CHUNK_LINES
 from sw.timing.jobs import (
     FETCHED,
     JOB_FIELDS,
@@ -33,10 +32,11 @@ from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .sampling import rows_of
 
-__all__ = ["NO_PARTIALS", "Kept", "RowWork", "one_tile", "replay"]
+__all__ = ["NO_PARTIALS", "NO_SCANS", "Kept", "RowWork", "one_tile", "replay"]
 
 
 NO_PARTIALS = np.zeros(0, np.int64)
+NO_SCANS = np.zeros((0, 2), np.int64)
 
 
 class RowWork(NamedTuple):
@@ -44,6 +44,8 @@ class RowWork(NamedTuple):
 
     ``partials``: nonzeros that earlier k steps left of each row, ``parts``: in how many fibers of one length; empty where there
     are no such steps. ``partials_kept``, ``results_kept``: the share of these, and of the rows' nonzeros, that stays on chip.
+    ``scans``: int64[rows, 2], where each row stands in memory, begin and end of all its nonzeros that are left, of those that are
+    cut along k; empty where none is.
     """
 
     a: Pattern
@@ -54,6 +56,7 @@ class RowWork(NamedTuple):
     parts: Index = NO_PARTIALS
     partials_kept: float = 0.0
     results_kept: float = 0.0
+    scans: Index = NO_SCANS
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
@@ -66,6 +69,7 @@ class RowWork(NamedTuple):
             self.parts[rows] if len(self.parts) else NO_PARTIALS,
             self.partials_kept,
             self.results_kept,
+            self.scans[rows] if len(self.scans) else NO_SCANS,
         )
 
 
@@ -111,7 +115,6 @@ def replay(
     whole: bool = False,
     streaming: bool = False,
     memory_from: int | None = None,
-    scanned: bool = False,
     load_time: float | None = None,
     more: float = 0.0,
     idle: float = 0.0,
@@ -126,7 +129,6 @@ def replay(
     whole: all of B is one tile, cut out of it.
     streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
     memory_from: rows of B from here on do not fit on chip.
-    scanned: A's rows are cut along k.
     load_time: cycles of memory in which rows of B come beside those of A, where its rows themselves do not say so.
     more: beats that move beside the first tile, such as begin positions.
     idle: cycles of the dispatcher beside those of the last tiles' rows.
@@ -139,7 +141,7 @@ def replay(
     a, bumped_from = rows.a, len(b_pointers) if memory_from is None else memory_from
     found = _replay(
         a.pointers, a.coordinates, list_rows, plan.list_words, streaming, bumped_from, rows.partials, rows.parts,
-        CHUNK_END_CYCLES if scanned else 0, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
+        rows.scans, -1.0 if load_time is None else load_time, more, idle, pairs, trips,
         b_pointers, begins, plan.windows, plan.fresh, plan.placed, plan.early, pace, rows.macs, rows.nonzeros,
         rows.group_results,
         (1 - rows.partials_kept, 1 - rows.results_kept),
@@ -168,13 +170,14 @@ def _jobs_of_row(
     group_results: float,
     partial: int,
     parts: int,
-    scan: int,
+    scan: NDArray[Any],
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, beats and MACs of what is bumped, lines of scratch memory.
 
     ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
-    ``partial``: nonzeros that earlier k steps left of it in so many ``parts``, -1 without such steps. ``scan``: cycles more.
+    ``partial``: nonzeros that earlier k steps left of it in so many ``parts``, -1 without such steps. ``scan``: its row of
+    ``RowWork.scans``, or none.
     """
     radix, lanes = pace.radix, pace.lanes
     length = round(nonzeros)
@@ -213,9 +216,9 @@ def _jobs_of_row(
             position += 1
         selections = position - first
         chunks, scanned = 0, 0
-        if scan and selections:
-            # The row is taken to go on in the next tile.
-            chunks, scanned = scanned_lines(begin, first, position, position + lanes * NEXT_CHUNK_LINES, lanes)
+        if len(scan):
+            place_of_a = scan[0, 0] - begin
+            chunks, scanned = scanned_lines(scan[0, 0], first + place_of_a, position + place_of_a, scan[0, 1], lanes)
         if fibers == 0 and position == end and back == parts:
             number = write_job(
                 jobs,
@@ -224,7 +227,7 @@ def _jobs_of_row(
                 leaves,
                 merged,
                 length,
-                selections + scan,
+                selections + CHUNK_END_CYCLES * len(scan),
                 lines,
                 longest,
                 chunks,
@@ -314,7 +317,7 @@ def _replay(
     memory_from: int,
     partials: NDArray[Any],
     parts: NDArray[Any],
-    scan: int,
+    scans: NDArray[Any],
     load_time: float,
     more: float,
     idle: float,
@@ -414,7 +417,7 @@ def _replay(
                 back = (partials[row] + of_row * (lanes - 1)) / lanes * through_memory[0]
             number, fetched, from_memory, scratch = _jobs_of_row(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
-                group_results[row], partials[row] if len(partials) else -1, of_row, scan, pace,
+                group_results[row], partials[row] if len(partials) else -1, of_row, scans[row : row + 1], pace,
             )  # fmt: skip
             bumped_beats, bumped_macs = bumped_beats + fetched, bumped_macs + from_memory
             moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) * through_memory[1]

@@ -130,10 +130,12 @@ class TileRows:
         parts = seen.parts[picked] if joins else np.minimum(1, before)
         last, columns = box.k[1] == workload.K, box.j[1] - box.j[0]
         of_rows = self._work(columns, widths, a, leaves, merged, before, parts if back else None, last=last)
+        if works and box.k != (0, workload.K) and not self.scheme.buffers("A"):
+            of_rows = of_rows._replace(scans=np.stack([seen.begin[picked], pointers[1:][picked]], axis=1))
         kept = one_tile(len(b) - 1, fitting) if load_time else one_tile(0, 0)
         settings: dict[str, Any] = {
             "whole": True, "streaming": not self.scheme.buffers("B"), "memory_from": fitting,
-            "scanned": works and box.k != (0, workload.K), "idle": share * idle,
+            "idle": share * idle,
             "more": share * words * (end - first) * self.pace.line_beats / (2 * self.pace.lanes),
         }  # fmt: skip
         found = replay(

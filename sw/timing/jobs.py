@@ -413,6 +413,13 @@ def _bus(
 
 
 @njit(cache=True)
+def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) -> float:
+    """Cycles of memory for a nonzero of A, of so many for all, but for lines that are scanned, each of which takes ``beat_a``."""
+    scanned = jobs[:, SCANNED].sum() * beat_a
+    return float(max(0.0, cycles - scanned - AHEAD_LINES * beat) / max(1, jobs[:, SELECTIONS].sum()))
+
+
+@njit(cache=True)
 def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace: Pace) -> float:
     """Cycles of a job's merge, whose ``longest`` leaf is that of :data:`JOB_FIELDS`.
 
@@ -486,9 +493,7 @@ def jobs_end(
     scratch, ring = _no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
-    # Of memory for a nonzero of A, beside lines that are scanned.
-    a_selection = max(0.0, a_beats * beat - jobs[:, SCANNED].sum() * beat_a - AHEAD_LINES * beat)
-    a_selection /= max(1, jobs[:, SELECTIONS].sum())
+    a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
     bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
@@ -497,7 +502,7 @@ def jobs_end(
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
-            begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
+            begun = present = asked = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
             load += loads[tile]
             tile += 1
@@ -518,7 +523,6 @@ def jobs_end(
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
             before = present
-            asked = max(asked, begun)
             present, asked = scan(bus, asked, present, jobs[n, SELECTIONS], jobs[n, CHUNKS], latency, beat_a)
             present = max(present, begun + slower * jobs[n, LOADED])
             came, waiting, direct = 0.0, 0, 0.0
@@ -549,8 +553,8 @@ def jobs_end(
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, KEPT], aside, pace)
-        came_of_a = dispatched - AHEAD_LINES * beat, of_a
-        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat, beat_b)
+        early = dispatched - AHEAD_LINES * beat
+        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, (early, of_a), beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
