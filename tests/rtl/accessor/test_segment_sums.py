@@ -104,6 +104,7 @@ def test_words_are_counted(lanes: int, kind: str) -> None:
             assert ctx.get(dut.index) == tile["kept"] and ctx.get(dut.entry_lane) == tile["entry"] % lanes
             sent, cycle, first_sent = 0, 0, None
             told, shows = 0, False  # places that have been taken; whether the next one is there
+            steps: list[tuple[int, int]] = []
             for number, want in enumerate(wanted):
                 while True:
                     shows = shows or rng.random() < 0.5
@@ -115,13 +116,18 @@ def test_words_are_counted(lanes: int, kind: str) -> None:
                     if offered:
                         ctx.set(dut.segments.payload, words[sent])
                     ctx.set(dut.summed.ready, rng.random() < 0.7)
-                    _, _, taken, gone, item, used = await ctx.tick().sample(
+                    _, _, taken, gone, item, used, stepping, free, step = await ctx.tick().sample(
                         dut.segments.ready,
                         dut.summed.valid & dut.summed.ready,
                         dut.summed.payload,
                         dut.row_places.ready,
+                        dut.stepping,
+                        ~dut.summed.valid | dut.summed.ready,
+                        dut.step,
                     )
                     cycle += 1
+                    if stepping and free:
+                        steps.append((step.nonzeros, step.last))
                     if used and shows and told < len(named):
                         told, shows = told + 1, False
                     if offered and taken:
@@ -142,6 +148,8 @@ def test_words_are_counted(lanes: int, kind: str) -> None:
                     ends = sum(given["word"]["last"] for given in words[: number + 1])
                     assert ends <= told <= ends + 1
             assert told == (len(named) if planned else 0)
+            # The block that places segments keeps step with the words, where no plan does.
+            assert planned or steps == [(given["word"]["count"], given["word"]["last"]) for given in words]
             ctx.set(dut.segments.valid, 0)
             ctx.set(dut.row_places.valid, 0)
             ctx.set(dut.summed.ready, 0)

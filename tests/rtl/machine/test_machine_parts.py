@@ -139,9 +139,10 @@ def test_tuned_tiles_cover_everything_once(nonzeros: int) -> None:
     assert (max(sides) > 60) == (nonzeros == 1) and (min(sides) < 60) == (nonzeros == 60)
 
 
-def test_what_an_engine_is_told() -> None:
-    random = Random(4)
-    lanes, law = 4, 8
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_what_an_engine_is_told(lanes: int) -> None:
+    random = Random(lanes)
+    law = 8
     dut = FiberPlaces(lanes=lanes, address_width=32, line_address_width=law)
 
     async def bench(ctx: Any) -> None:

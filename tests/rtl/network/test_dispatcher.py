@@ -351,6 +351,45 @@ def test_long_rows_leave_work_for_every_pe(slow: float) -> None:
     assert min(counts) > 2 / 3 * mean and max(counts) < 4 / 3 * mean, counts
 
 
+def test_a_merge_on_the_way_has_its_pes_turn() -> None:
+    """The group after it goes to the PE behind it, as after any other job."""
+    (row,) = tagged([40], 0.0, Random(5))
+    network = run([row], radix=2, pes=4, slow=0.0)
+    made = [(kind, ticket.pe) for (leaves, *_), ticket in zip(expected_jobs([row], None, 2), network.tickets, strict=True)
+            for kind in [leaves[0][0]]]  # fmt: skip
+    pairs = [(a, b) for (kind, a), (following, b) in pairwise(made[:-1]) if kind == "scratch" and following == "b"]
+    assert len(pairs) > 10 and all(b == (a + 1) % 4 for a, b in pairs), pairs
+
+
+def test_groups_that_no_pe_takes_count_as_waiting() -> None:
+    dut = Dispatcher(pes=2, radix=4, address_width=40, scratch_slots=2)
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.columns, 1000)
+        ctx.set(dut.tickets.ready, 1)
+        for waits in (5, 17):
+            waited = taken = 0
+            leaf = {"position": 3, "length": 1, "weight": 2, "last": 1}
+            ctx.set(dut.leaves.payload, {"present": 1, "leaf": leaf})
+            ctx.set(dut.leaves.valid, 1)
+            for cycle in range(waits + 30):
+                for job in dut.jobs:
+                    ctx.set(job.ready, cycle >= waits)
+                _, _, stall, came, gone = await ctx.tick().sample(dut.event_stall, dut.leaves.ready, dut.event_leaf)
+                waited += stall
+                taken += gone
+                if came:
+                    ctx.set(dut.leaves.valid, 0)
+            assert taken == 1
+            # Some cycles pass before the leaf is a group, and between a PE that is ready and the job.
+            assert waits - 3 <= waited <= waits + 2
+
+    sim.add_testbench(bench)
+    sim.run()
+
+
 def test_slots_must_be_a_power_of_two() -> None:
     with pytest.raises(ValueError, match="power of two"):
         Dispatcher(pes=2, radix=4, address_width=40, scratch_slots=3)
