@@ -22,7 +22,7 @@ from verif.counters import check_counters
 
 pytestmark = pytest.mark.slow
 
-DESIGN = load_design("tiny")
+DESIGN, EDGE = load_design("tiny"), load_design("edge")
 
 
 def diagonal() -> sp.csr_array:
@@ -151,3 +151,24 @@ def test_cycles(case: str) -> None:
     assert check_counters(found.counters, found.observed, design=DESIGN, model=model) == []
     assert found.cycles <= 1.02 * reached
     assert model.cycles == pytest.approx(found.cycles, rel=0.15)
+
+
+@pytest.mark.parametrize("nonzeros", [200, 1000])
+def test_rows_that_are_cut_along_k_wait_for_their_chunks(nonzeros: int) -> None:
+    """Of long rows with next to nothing in C: each later chunk is asked for when the one before has come."""
+    rng = np.random.default_rng(6)
+    rows, extent = 12_000 // nonzeros, 2000
+    columns = np.concatenate([np.sort(rng.choice(extent, nonzeros, replace=False)) for _ in range(rows)])
+    long = sp.csr_array((np.ones(rows * nonzeros), columns, nonzeros * np.arange(rows + 1)), shape=(rows, extent))
+    narrow = sp.csr_array((np.ones(extent), rng.integers(0, 4, extent), np.arange(extent + 1)), shape=(extent, 4))
+    a, b = operand(long, EDGE.pe.value), operand(narrow, EDGE.pe.value)
+    cycles = {}
+    for tile in (extent, extent // 2):
+        forced = scheme(EDGE, (rows, 4, tile)).clip(rows, 4, extent)
+        planned = plan(forced, a, b, EDGE)
+        found, model = run_rtl(EDGE, planned), run_model(EDGE, planned)
+        assert found.error is None and found.dram_bytes == model.dram_bytes
+        assert model.cycles == pytest.approx(found.cycles, rel=0.1)
+        cycles[tile] = found.cycles
+    # The hardware pays for the cut, so that a model without these waits would not pass.
+    assert cycles[extent // 2] > 1.2 * cycles[extent]
