@@ -112,6 +112,11 @@ def hardware_facts() -> str:
             "Long rows that the other lines are enough for",
             "rtl.accessor.scratch_ring",
         ),
+        "SECOND_LINES": (
+            fiber_reader.READ_DEPTHS[fiber_reader.READ_CLIENTS.index("elements_second")],
+            "Lines of second chunks that are asked for and not looked at",
+            "rtl.accessor.fiber_reader",
+        ),
         "UNDER_WAY": (jobs, "Jobs that a PE has under way", "rtl.pe.gustavson"),
         "WHOLE_ROWS": (
             whole_rows.ROWS_UNDER_WAY,

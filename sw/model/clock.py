@@ -82,6 +82,7 @@ class Clock:
         jobs: NDArray[Any],
         *,
         load_beats: int = 0,
+        load_cycles: int = 0,
         overlapped: int = 0,
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
@@ -91,7 +92,8 @@ class Clock:
     ) -> None:
         """Adds one tile: loading, then the slowest of memory, dispatch and processing elements.
 
-        ``moved``: beats, but for ``load_beats``, which move before its rows, and for what the kernels count, since ``since``.
+        ``moved``: beats, but for ``load_beats``, which move before its rows in ``load_cycles`` at least, and for what the kernels
+        count, since ``since``.
         ``overlapped`` of them are B's load, which moves beside its rows. ``firsts``, ``loads``, ``a_beats``: see
         :func:`sw.timing.jobs.jobs_end`. ``bursts`` of one line each, beside those of look-ups and leaves. ``waits``: cycles
         before the first row.
@@ -109,10 +111,11 @@ class Clock:
         bursts += done["lookup_lines"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
         flying = math.ceil(flying_cycles(bursts, latency + reader, self.pace.outstanding))
         if load_beats:
-            self.cycles += math.ceil(load_beats * self.pace.beat) + latency + reader + PHASE_CYCLES
+            self.cycles += max(math.ceil(load_beats * self.pace.beat), load_cycles) + latency + reader + PHASE_CYCLES
         # One reader of records serves all PEs, a line in a cycle.
         lines = done["bumped_lines"] + done["unit_lines"]
-        self.cycles += waits + max(math.ceil(moved * self.pace.beat), computing, rows, flying, lines)
+        loading = load_cycles if self.loads_beside else 0
+        self.cycles += waits + max(math.ceil(moved * self.pace.beat), computing, rows, flying, lines, loading)
         if self._chain:
             self._chains += 1
             self.cycles += chain_cycles(1, latency) if self._chains == 1 else NEXT_CHAIN_CYCLES

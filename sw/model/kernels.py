@@ -81,12 +81,14 @@ def scan_rows(
     pitch: int,
     first_chunk: int,
     next_chunk: int,
-) -> int:
-    """Beats that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end.
+) -> tuple[int, int, int, int, int]:
+    """What a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end.
 
     A beat that two chunks share is read for each of them. ``pitch``: of lines (:mod:`sw.timing.record_beats`).
+
+    Returns beats, and what :class:`sw.timing.chunks.Chunks` says.
     """
-    total = 0
+    total = rows = seconds = later = second_lines = 0
     for row in range(len(begin)):
         if begin[row] == row_end[row]:
             continue
@@ -95,11 +97,17 @@ def scan_rows(
         shows = segment_end[row] // lanes if segment_end[row] < row_end[row] else stop - 1
         to = min((line // first_chunk + 1) * first_chunk, stop)
         total += beats_of_lines(line, to, pitch)
+        rows += 1
+        if to <= shows:
+            seconds += 1
+            later -= 1
+            second_lines += min((to // next_chunk + 1) * next_chunk, stop) - to
         while to <= shows:
             line = to
             to = min((to // next_chunk + 1) * next_chunk, stop)
             total += beats_of_lines(line, to, pitch)
-    return total
+            later += 1
+    return total, rows, seconds, later, second_lines
 
 
 @njit(cache=True)

@@ -12,8 +12,10 @@ from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
 from sw.tile_sizes import TileSizes
+from sw.timing.chunks import Chunks, scan_cycles
 from sw.timing.constants import SETTLE_CYCLES
-from sw.timing.pace import Pace, load_trips
+from sw.timing.pace import Pace, flying_cycles, load_trips
+from sw.timing.record_beats import line_beats
 
 from .reads import Index, Reads
 from .walk import Tile
@@ -56,6 +58,7 @@ class LoadedB:
         self.b = planned.b
         self.reads = reads
         self.beat_cycles = pace.beat
+        self._pace = pace
         self.partition = planned.scheme.partition("B", design)
         self.rows = planned.rows_of_b if planned.scheme.gathers else None
         self.by_list = self.rows is not None and self.rows.rows is not None
@@ -130,6 +133,12 @@ class LoadedB:
             trips = np.where(from_memory, *self.trips)
         return Load(self._outside[rows[0] : rows[1]], beats, usable[rows[0] : rows[1]], trips)
 
+    def scan_cycles(self, chunks: Chunks) -> int:
+        """Cycles of a scan of so many chunks, of which only some are under way at a time."""
+        pace, latency = self._pace, self._pace.latency + self._pace.reader
+        line = pace.beat * line_beats(pace.pitch_b)
+        return int(max(scan_cycles(chunks, latency, line), flying_cycles(chunks.bursts, latency, pace.outstanding)))
+
     def _usable(
         self,
         rows: tuple[int, int],
@@ -156,6 +165,8 @@ class LoadedB:
             ends, begins = last[filled[:-1]], first[filled[1:]]
             dropped = int(np.count_nonzero((ends % lanes != 0) & (begins // lanes != ends // lanes)))
         pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()) + dropped)
+        if not whole:
+            pace = max(pace, self.scan_cycles(self.reads.chunks))
         usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
         usable[from_memory] = pace + SETTLE_CYCLES
         return usable

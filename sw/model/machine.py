@@ -206,6 +206,7 @@ class Run:
     def _visit(self, walk: TileWalk, tile: Tile) -> None:
         """One tile: A and B come, its rows of C are merged and leave."""
         at = self.places.of(tile)
+        scanned = self.reads.bursts
         if self.rows is not None and not self.rows.early[tile.index_i]:
             self.clock.end_chain()
         keeps_a = self.scheme.buffers("A")
@@ -215,7 +216,7 @@ class Run:
             and self.rows is None
         )
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
-        beats, overlapped, usable = self._load_b(walk, tile, at)
+        beats, overlapped, usable, load_cycles = self._load_b(walk, tile, at)
         load_beats += beats
         before = self.clock.mark()
         self._stream_a(tile, at, a_comes)
@@ -234,12 +235,16 @@ class Run:
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
         rows, bursts, waits = self.rows_of_c.search(tile, self.pace.latency)
+        # Chunks of A and B, and partial rows that come back ahead of their turn.
+        bursts += self.reads.bursts - scanned
+        bursts += back.bursts(self.lanes, self.scheme.partial_lines(self.design.line_bytes))
         self.clock.tile(
             self.clock.moved(before) + overlapped,
             before,
             rows,
             jobs,
             load_beats=load_beats,
+            load_cycles=load_cycles,
             overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
             bursts=bursts,
@@ -258,22 +263,22 @@ class Run:
         resident = self.kept_a.first_bumped if tile.whole_k else None
         return self.reads.rows("a", self.a.pointers, rows_of(tile), *flags, begin, end, resident)
 
-    def _load_b(self, walk: TileWalk, tile: Tile, at: Segments) -> tuple[int, int, Index]:
+    def _load_b(self, walk: TileWalk, tile: Tile, at: Segments) -> tuple[int, int, Index, int]:
         """B's tile goes into its partition, unless it is there.
 
-        Returns the beats before and beside the rows of A, and when each row of B can be used.
+        Returns the beats before and beside the rows of A, when each row of B can be used, and the least cycles of a load before.
         """
         nothing, place = np.empty(0, np.int64), (tile.k, tile.size_k, tile.j, tile.size_j)
         if tile.carry or not self.scheme.buffers("B") or self._in_partition == place:
-            return 0, 0, nothing
+            return 0, 0, nothing, 0
         self._in_partition = place
         self._bumped, beats, usable, self._trips = self.loaded_b.load(
             tile, tile.whole_j, self._b_place, at.b_begin, at.b_end
         )
         if self.tuning is None:
-            return 0, beats, usable
+            return 0, beats, usable, 0
         walk.loaded(_quadrants(self.b, tile, walk.shape))
-        return beats, 0, nothing
+        return beats, 0, nothing, 0 if tile.whole_j else self.loaded_b.scan_cycles(self.reads.chunks)
 
     def _stream_a(self, tile: Tile, at: Segments, a_comes: bool) -> None:
         """A's nonzeros come for the rows, from memory as far as they are not kept."""
@@ -407,7 +412,8 @@ def _assemble(run: Run, walk: TileWalk) -> None:
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
     run.totals[TOTALS.index("jobs")] += len(every_job)
     run.totals[TOTALS.index("selections")] += rows * tiles_j
-    run.clock.tile(run.clock.moved(before), before, rows, every_job)
+    # Each piece is a burst of its own.
+    run.clock.tile(run.clock.moved(before), before, rows, every_job, bursts=int(np.count_nonzero(lengths)))
     # These beats have been counted as C's.
     run.beats["read_scratch"] += run.reads.line_beats * scratch_read
     run.beats["write_scratch"] += run.reads.line_beats * scratch_written

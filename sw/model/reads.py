@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
+from sw.timing.chunks import Chunks
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 from sw.timing.record_beats import PITCH, beats_of_lines, record_beats
 
@@ -23,7 +24,8 @@ class Reads:
     ----------
     lanes: nonzeros in a line. line_beats: beats of a line. formats: how A, B and C lie in memory.
 
-    ``pitches``: of lines of ``a`` and ``b`` in memory (:mod:`sw.timing.record_beats`).
+    ``pitches``: of lines of ``a`` and ``b`` in memory (:mod:`sw.timing.record_beats`). ``chunks``: of the scan that was
+    last, none where rows were read whole. ``bursts``: chunks so far.
     """
 
     def __init__(self, lanes: int, line_beats: int, formats: Mapping[str, MemoryCsr]) -> None:
@@ -31,6 +33,8 @@ class Reads:
         self.line_beats = line_beats
         self.pitches = {tensor: formats[tensor.upper()].record_bits * line_beats for tensor in "ab"}
         self._result_bits = formats["C"].record_bits
+        self.chunks = Chunks()
+        self.bursts = 0
         self.beats = dict.fromkeys(
             (
                 *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
@@ -79,6 +83,7 @@ class Reads:
         """One visit of a fiber reader; returns the beats read. ``resident``: rows from there on are not read."""
         first, last = rows
         count = last - first
+        self.chunks = Chunks()
         if whole or from_pointers:
             meta = self.word_beats(first, count + 1)
         else:
@@ -89,9 +94,11 @@ class Reads:
         else:
             row_end = pointers[first + 1 : last + 1]
             chunks = FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
-            data = int(
-                scan_rows(begin[first:last], row_end, end[first:last], self.lanes, self.pitches[tensor], *chunks)
+            data, *found = map(
+                int, scan_rows(begin[first:last], row_end, end[first:last], self.lanes, self.pitches[tensor], *chunks)
             )
+            self.chunks = Chunks(*found)
+            self.bursts += self.chunks.bursts
             if advance:
                 self.beats[f"write_{tensor}_meta"] += self.word_beats(first, count)
         return self._count(tensor, meta, data)

@@ -1,16 +1,34 @@
 """Chunks in which rows of A come that are cut along k (:mod:`rtl.accessor.segment_scanner`), as the simulator of jobs asks."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
 
 from .bus import fetch
-from .constants import CHUNK_CYCLES
-from .hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+from .constants import ANSWER_CYCLES, CHUNK_CYCLES
+from .hardware import FIRST_CHUNK_LINES, LATER_CHUNKS, NEXT_CHUNK_LINES, SCANNED_ROWS, SECOND_LINES
 
-__all__ = ["scan", "scanned_lines"]
+__all__ = ["Chunks", "scan", "scan_cycles", "scan_ports", "scanned_lines"]
+
+# Ports, one for each kind of chunk.
+FIRST, SECOND, LATER = range(3)
+
+
+class Chunks(NamedTuple):
+    """Chunks of rows: first and second ones, those behind them, and lines of the second ones."""
+
+    first: int = 0
+    second: int = 0
+    later: int = 0
+    second_lines: int = 0
+
+    @property
+    def bursts(self) -> int:
+        """Each is one."""
+        return self.first + self.second + self.later
 
 
 @njit(cache=True, counted=False)
@@ -47,22 +65,56 @@ def scanned_lines(begin: int, first: int, end: int, row_end: int, lanes: int) ->
     return chunks, lines
 
 
+def scan_cycles(chunks: Chunks, latency: float, line: float) -> float:
+    """Cycles in which a scan's chunks come at the soonest. ``latency``, ``line``: as :func:`scan`."""
+    trip = latency + ANSWER_CYCLES + CHUNK_CYCLES
+    of_first = chunks.first / SCANNED_ROWS
+    of_second = max(chunks.second / LATER_CHUNKS, chunks.second_lines / SECOND_LINES) + (chunks.second > 0)
+    return max(trip * max(of_first, of_second), chunks.later * (trip + NEXT_CHUNK_LINES * line))
+
+
+@njit(cache=True)
+def scan_ports(latency: float) -> NDArray[Any]:
+    """Ports of a scan that begins: no second chunk is there before a first one has been looked at."""
+    return np.array([0.0, latency + ANSWER_CYCLES + CHUNK_CYCLES, 0.0])
+
+
 @njit(cache=True, counted=False)
 def scan(
-    bus: NDArray[Any], asked: float, present: float, nonzeros: int, chunks: int, latency: float, line: float
-) -> tuple[float, float]:
-    """When ``nonzeros`` of A have been looked at, the last of them in so many ``chunks`` behind the second one of their row.
+    bus: NDArray[Any],
+    ports: NDArray[Any],
+    present: float,
+    begins: bool,
+    nonzeros: int,
+    chunks: int,
+    lines: int,
+    latency: float,
+    line: float,
+) -> float:
+    """When ``nonzeros`` of A have been looked at, in so many ``lines``, with ``chunks`` behind their row's second one.
 
-    Each of these is asked for when the one before it has been seen, the first of them when ``asked``. Its lines wait for those
-    before. ``present``: when the nonzeros before these have been looked at. ``latency``, ``line``: cycles of memory to a first
-    line, and of the bus for each.
+    First and second chunks of some rows are under way at a time. Each of those behind them is asked for when the one before has
+    been seen. Its lines wait for those before.
 
-    Returns that time, and when the next chunk may be asked for.
+    Parameters
+    ----------
+    ports: when the next first chunk and the next second one can be there at the soonest, and the next later one asked for.
+    present: when the nonzeros before these have been looked at. begins: the row does.
+    latency, line: cycles of memory to a first line, and of the bus for each.
     """
+    trip = latency + ANSWER_CYCLES + CHUNK_CYCLES
+    if lines and begins:
+        of_second = min(NEXT_CHUNK_LINES, lines - FIRST_CHUNK_LINES)
+        for port, share in ((FIRST, 1 / SCANNED_ROWS), (SECOND, max(1 / LATER_CHUNKS, of_second / SECOND_LINES))):
+            if port == FIRST or of_second > 0:
+                ports[port] = max(ports[port], present - trip) + trip * share
+                present = max(present, ports[port])
     each = nonzeros // (chunks + 1)
     present += nonzeros - chunks * each
+    # The first of them is asked for in time where no other one is.
+    ports[LATER] = max(ports[LATER], present - trip - NEXT_CHUNK_LINES * line)
     for _ in range(chunks):
-        first, end = fetch(bus, asked, NEXT_CHUNK_LINES, latency, line)
-        asked = max(end, present) + CHUNK_CYCLES
+        first, end = fetch(bus, ports[LATER], NEXT_CHUNK_LINES, latency, line)
+        ports[LATER] = max(end, present) + CHUNK_CYCLES
         present = max(present, first + CHUNK_CYCLES) + each
-    return present, asked
+    return present

@@ -21,6 +21,7 @@ __all__ = [
     "SCANNED_ROWS",
     "SCRATCH_MARGIN",
     "SCRATCH_ROWS",
+    "SECOND_LINES",
     "UNDER_WAY",
     "WHOLE_ROWS",
 ]
@@ -65,6 +66,8 @@ SCANNED_ROWS = 64
 SCRATCH_MARGIN = 8
 # Long rows that the other lines are enough for (rtl.accessor.scratch_ring).
 SCRATCH_ROWS = 2
+# Lines of second chunks that are asked for and not looked at (rtl.accessor.fiber_reader).
+SECOND_LINES = 32
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4
 # Rows that are asked for ahead of their use where k is whole (rtl.accessor.whole_rows).

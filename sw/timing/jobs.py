@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import READ, WRITE, fetch, flow, idle_bus, take
-from .chunks import scan
+from .chunks import scan, scan_ports
 from .constants import (
     AHEAD_LINES,
     FILL_LEAF_CYCLES,
@@ -489,12 +489,12 @@ def jobs_end(
     first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
-    dispatched = dispatched_now = present = asked = row_out = 0.0
+    dispatched = dispatched_now = present = row_out = 0.0
     scratch, ring = _no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
-    bus = idle_bus()
+    bus, ports = idle_bus(), scan_ports(latency)
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
     # `slower`: how many times as long a tile's load takes for want of the bus. `out_before`: rows of the tile before this one.
@@ -502,7 +502,7 @@ def jobs_end(
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
-            begun = present = asked = _next_tile(jobs, went, n, present, begun, cleared, pace)
+            begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
             load += loads[tile]
             tile += 1
@@ -523,10 +523,10 @@ def jobs_end(
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
             before = present
-            present, asked = scan(bus, asked, present, jobs[n, SELECTIONS], jobs[n, CHUNKS], latency, beat_a)
+            of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED]
+            present = scan(bus, ports, present, kind == OWN or begins_row, *of_scan, latency, beat_a)
             present = max(present, begun + slower * jobs[n, LOADED])
-            came, waiting, direct = 0.0, 0, 0.0
-            opened, usable = max(dispatched, free[pe]), present
+            came, waiting, direct, opened, usable = 0.0, 0, 0.0, max(dispatched, free[pe]), present
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
             if kind == MERGE_ON_THE_WAY:

@@ -172,3 +172,17 @@ def test_rows_that_are_cut_along_k_wait_for_their_chunks(nonzeros: int) -> None:
         cycles[tile] = found.cycles
     # The hardware pays for the cut, so that a model without these waits would not pass.
     assert cycles[extent // 2] > 1.2 * cycles[extent]
+
+
+@pytest.mark.parametrize("outstanding", [16, 64])
+def test_a_scan_waits_for_far_memory(outstanding: int) -> None:
+    """Rows cut along k and j, memory a hundred cycles away: as many chunks come at a time as may be under way."""
+    far = load_design("edge", ["dram.latency_ns=400", f"axi.outstanding={outstanding}"])
+    matrix = operand(band(), far.pe.value)
+    forced = scheme(far, (250, 250, 250), c_lines=0, keep_c=False).clip(500, 500, 500)
+    planned = plan(forced, matrix, matrix, far)
+    found, model = run_rtl(far, planned), run_model(far, planned)
+    near = run_model(EDGE, plan(forced, matrix, matrix, EDGE))
+    assert found.error is None and found.dram_bytes == model.dram_bytes
+    assert model.cycles == pytest.approx(found.cycles, rel=0.15)
+    assert found.cycles > 1.3 * near.cycles

@@ -59,7 +59,7 @@ def test_a_list_of_even_tiles_is_the_machines_own_tiling(name, T_j, T_k, cut_i):
             assert found.counters[key] == expected.counters[key], key
     assert found.counters["read_a_meta"] >= expected.counters["read_a_meta"]
     # Rows of the list do not wait for their segments of B, which are loaded beside them.
-    assert found.cycles == pytest.approx(expected.cycles, rel=0.06)
+    assert found.cycles == pytest.approx(expected.cycles, rel=0.07)
 
 
 @pytest.mark.parametrize("name", OPERANDS)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sw.timing.bus import idle_bus
-from sw.timing.chunks import scan, scanned_lines
+from sw.timing.chunks import Chunks, scan, scan_cycles, scan_ports, scanned_lines
 from sw.timing.constants import ANSWER_CYCLES, CHUNK_CYCLES
-from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+from sw.timing.hardware import FIRST_CHUNK_LINES, LATER_CHUNKS, NEXT_CHUNK_LINES, SCANNED_ROWS, SECOND_LINES
 
 
 def chunks_of(begin: int, last: int, row_end: int, lanes: int) -> list[int]:
@@ -37,13 +37,47 @@ def test_the_parts_of_a_row_sum_up_to_the_row() -> None:
     assert tuple(np.sum(parts, axis=0)) == scanned_lines(begin, begin, end, row_end, lanes)
 
 
+LATENCY = 25.0
+TRIP = LATENCY + ANSWER_CYCLES + CHUNK_CYCLES
+
+
+def scanned(
+    nonzeros: int, chunks: int, lines: int, *, present: float = 0.0, begins: bool = False
+) -> tuple[float, float]:
+    """When some nonzeros of A have been looked at, and when the next later chunk may be asked for."""
+    ports = scan_ports(LATENCY)
+    found = scan(idle_bus(), ports, present, begins, nonzeros, chunks, lines, LATENCY, 1.0)
+    return found, ports[2]
+
+
 def test_a_chunk_is_asked_for_when_the_one_before_has_been_seen() -> None:
-    latency = 25.0
-    trip = latency + ANSWER_CYCLES + NEXT_CHUNK_LINES + CHUNK_CYCLES
-    present, asked = scan(idle_bus(), 0.0, 0.0, 64, 2, latency, 1.0)
-    assert asked == 2 * trip
-    assert trip + latency < present < 2 * trip + 64
+    present, asked = scanned(64, 2, 32)
+    assert asked == 2 * (TRIP + NEXT_CHUNK_LINES)
+    assert TRIP + LATENCY < present < asked + 64
     # Lines wait until those before have been looked at.
-    assert scan(idle_bus(), 0.0, 1000.0, 64, 2, latency, 1.0)[1] > 1000
+    assert scanned(64, 2, 32, present=1000.0)[1] > 1000
     # Without a chunk nonzeros take a cycle each.
-    assert scan(idle_bus(), 0.0, 10.0, 64, 0, latency, 1.0) == (74.0, 0.0)
+    assert scanned(64, 0, 0, present=10.0)[0] == 74.0
+
+
+def test_so_many_rows_have_a_chunk_under_way() -> None:
+    """Rows of a line or two, and rows with a second chunk, in the latency of a far memory."""
+    times = {}
+    for lines in (2, 4, 18):
+        ports, present = scan_ports(400.0), 0.0
+        for _ in range(640):
+            present = scan(idle_bus(), ports, present, True, 1, 0, lines, 400.0, 1.0)
+        times[lines] = present
+    trip = 400.0 + ANSWER_CYCLES + CHUNK_CYCLES
+    assert times[2] == pytest.approx(640 * trip / SCANNED_ROWS, rel=0.02)
+    assert times[4] == pytest.approx(640 * trip / LATER_CHUNKS, rel=0.05)
+    # Two whole chunks fill the queue of second ones.
+    assert times[18] == pytest.approx(640 * trip * NEXT_CHUNK_LINES / SECOND_LINES, rel=0.05)
+    # A whole scan, whose rows nobody holds up, says the same.
+    of_scan = {
+        2: Chunks(first=640), 4: Chunks(640, 640, 0, 640 * 2), 18: Chunks(640, 640, 0, 640 * NEXT_CHUNK_LINES)
+    }  # fmt: skip
+    for lines, chunks in of_scan.items():
+        assert scan_cycles(chunks, 400.0, 1.0) == pytest.approx(times[lines], rel=0.05)
+    assert scan_cycles(Chunks(1, 1, 100, 16), 400.0, 1.0) == 100 * (trip + NEXT_CHUNK_LINES)
+    assert Chunks(3, 2, 4, 32).bursts == 9 and scan_cycles(Chunks(), 400.0, 1.0) == 0
