@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
-from sw.timing.chunks import scanned_lines
+from sw.timing.chunks import NOT_SCANNED, scanned_lines
 from sw.timing.constants import AHEAD_LINES, CHUNK_END_CYCLES, SETTLE_CYCLES
 from sw.timing.jobs import (
     FETCHED,
@@ -215,10 +215,10 @@ def _jobs_of_row(
                     longest = max(longest, (r - q) // pace.slot_factors[leaves - 1])
             position += 1
         selections = position - first
-        chunks, scanned = 0, 0
+        of_a = NOT_SCANNED
         if len(scan):
             place_of_a = scan[0, 0] - begin
-            chunks, scanned = scanned_lines(scan[0, 0], first + place_of_a, position + place_of_a, scan[0, 1], lanes)
+            of_a = scanned_lines(scan[0, 0], first + place_of_a, position + place_of_a, scan[0, 1], lanes)
         if fibers == 0 and position == end and back == parts:
             number = write_job(
                 jobs,
@@ -230,18 +230,16 @@ def _jobs_of_row(
                 selections + CHUNK_END_CYCLES * len(scan),
                 lines,
                 longest,
-                chunks,
+                of_a,
                 selections,
                 found,
                 lines,
-                0,
-                scanned,
             )
             break
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
-            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, chunks, selections, found, lines,
-            _kept(place, given, lanes, on_chip), scanned,
+            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, of_a, selections, found, lines,
+            _kept(place, given, lanes, on_chip),
         )  # fmt: skip
         spilled = min(given, max(0, place + given - on_chip * lanes))
         place += given

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.timing.chunks import scanned_lines
+from sw.timing.chunks import NOT_SCANNED, Scanned, scanned_lines
 from sw.timing.constants import CHUNK_END_CYCLES
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 from sw.timing.record_beats import beats_of_lines, fetched_lines, spilled_lines
@@ -263,7 +263,7 @@ def _group_job(
     nonzeros: int,
     selections: int,
     examined: int,
-    of_a: tuple[int, int],
+    of_a: Scanned,
     kept: int,
 ) -> int:
     """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten.
@@ -280,12 +280,11 @@ def _group_job(
         selections,
         group[GROUP_LINES],
         group[GROUP_LONGEST],
-        of_a[0],
+        of_a,
         examined,
         group[GROUP_FETCHED],
         group[GROUP_STREAMED],
         kept,
-        of_a[1],
     )
     group[:] = 0
     return number
@@ -376,7 +375,11 @@ def _scratch_row(
             spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
             totals[SCRATCH_WRITTEN] += spilled
             selections = position - group_first
-            of_a = scanned_lines(a_begin[row], group_first, position, a_pointers[row + 1], lanes) if scanned else (0, 0)
+            of_a = (
+                scanned_lines(a_begin[row], group_first, position, a_pointers[row + 1], lanes)
+                if scanned
+                else NOT_SCANNED
+            )
             number = _group_job(
                 jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, of_a, kept
             )
@@ -433,7 +436,7 @@ def _scratch_row(
     totals[SCRATCH_WRITTEN] += spilled
     table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
     selections = a_end[row] - group_first
-    of_a = scanned_lines(a_begin[row], group_first, a_end[row], a_pointers[row + 1], lanes) if scanned else (0, 0)
+    of_a = scanned_lines(a_begin[row], group_first, a_end[row], a_pointers[row + 1], lanes) if scanned else NOT_SCANNED
     number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, selections, 0, of_a, kept)
     fibers = table[: fibers_kept + 1]
     return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, lanes, totals, slot_factors, kept_lines)
@@ -538,7 +541,7 @@ def gather_tile(
         totals[MERGED] += partial
         totals[UNIT_LINES] += comes_back
         totals[SELECTIONS] += a_end[row] - a_begin[row]
-        of_a = 0, 0
+        of_a = NOT_SCANNED
         if scanned:
             of_a = scanned_lines(a_begin[row], a_begin[row], a_end[row], a_pointers[row + 1], lanes)
         merged_before = totals[MERGED] - partial
@@ -561,9 +564,8 @@ def gather_tile(
                 examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + CHUNK_END_CYCLES
             length, of_row = lengths[row - first_row], a_end[row] - a_begin[row]
             number = write_job(
-                jobs, number, OWN, leaves, merged, length, examined, lines, longest, of_a[0], of_row, fetched, streamed,
-                0, of_a[1],
-            )  # fmt: skip
+                jobs, number, OWN, leaves, merged, length, examined, lines, longest, of_a, of_row, fetched, streamed
+            )
         else:
             number = _scratch_row(
                 row,

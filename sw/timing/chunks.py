@@ -9,12 +9,27 @@ from sw.jit import njit
 
 from .bus import fetch
 from .constants import ANSWER_CYCLES, CHUNK_CYCLES
-from .hardware import FIRST_CHUNK_LINES, LATER_CHUNKS, NEXT_CHUNK_LINES, SCANNED_ROWS, SECOND_LINES
+from .hardware import FIRST_CHUNK_LINES, LATER_CHUNKS, LATER_LINES, NEXT_CHUNK_LINES, SCANNED_ROWS, SECOND_LINES
 
-__all__ = ["Chunks", "scan", "scan_cycles", "scan_ports", "scanned_lines"]
+__all__ = ["NOT_SCANNED", "Chunks", "Scanned", "scan", "scan_cycles", "scan_ports", "scanned_lines"]
 
 # Ports, one for each kind of chunk.
 FIRST, SECOND, LATER = range(3)
+
+
+class Scanned(NamedTuple):
+    """What a scan asks for to see some nonzeros of a row: ``chunks`` behind the second one, ``lines`` of all.
+
+    ``closing``: lines of the last of these chunks where it is the last of the row, else 0.
+    """
+
+    chunks: int = 0
+    lines: int = 0
+    closing: int = 0
+
+
+# Rows that are read whole.
+NOT_SCANNED = Scanned()
 
 
 class Chunks(NamedTuple):
@@ -50,19 +65,22 @@ def _asked_lines(begin: int, position: int, row_end: int, lanes: int) -> int:
 
 
 @njit(cache=True, counted=False)
-def scanned_lines(begin: int, first: int, end: int, row_end: int, lanes: int) -> tuple[int, int]:
-    """Chunks behind the second one, and lines, that a scan from nonzero ``begin`` on asks for to see ``first`` to ``end``.
+def scanned_lines(begin: int, first: int, end: int, row_end: int, lanes: int) -> Scanned:
+    """What a scan from nonzero ``begin`` on asks for to see nonzeros ``first`` to ``end``.
 
     Where ``end`` is that of the row, ``row_end``, the nonzero before it is the last.
     """
     last = min(end, row_end - 1)
     if last < begin:
-        return 0, 0
+        return Scanned(0, 0, 0)
     chunks, lines = _later_chunks(begin, last, lanes), _asked_lines(begin, last, row_end, lanes)
+    closing = 0
+    if chunks and begin // lanes + lines == -(-row_end // lanes):
+        closing = (begin // lanes + lines - 1) % NEXT_CHUNK_LINES + 1
     if first > begin:
         chunks -= _later_chunks(begin, first, lanes)
         lines -= _asked_lines(begin, first, row_end, lanes)
-    return chunks, lines
+    return Scanned(chunks, lines, closing if chunks else 0)
 
 
 def scan_cycles(chunks: Chunks, latency: float, line: float) -> float:
@@ -88,13 +106,14 @@ def scan(
     nonzeros: int,
     chunks: int,
     lines: int,
+    closing: int,
     latency: float,
     line: float,
 ) -> float:
     """When ``nonzeros`` of A have been looked at, in so many ``lines``, with ``chunks`` behind their row's second one.
 
     First and second chunks of some rows are under way at a time. Each of those behind them is asked for when the one before has
-    been seen. Its lines wait for those before.
+    been seen, and its lines wait for those before; after the last one of a row, of ``closing`` lines, only for want of space.
 
     Parameters
     ----------
@@ -113,8 +132,13 @@ def scan(
     present += nonzeros - chunks * each
     # The first of them is asked for in time where no other one is.
     ports[LATER] = max(ports[LATER], present - trip - NEXT_CHUNK_LINES * line)
-    for _ in range(chunks):
-        first, end = fetch(bus, ports[LATER], NEXT_CHUNK_LINES, latency, line)
+    for chunk in range(chunks):
+        asked, size = ports[LATER], NEXT_CHUNK_LINES
+        if closing and chunk == chunks - 1:
+            size = closing
+        first, end = fetch(bus, asked, size, latency, line)
         ports[LATER] = max(end, present) + CHUNK_CYCLES
+        if size == closing:
+            ports[LATER] = asked + (ports[LATER] - asked) * size / LATER_LINES
         present = max(present, first + CHUNK_CYCLES) + each
     return present

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import READ, WRITE, fetch, flow, idle_bus, take
-from .chunks import scan, scan_ports
+from .chunks import NOT_SCANNED, Scanned, scan, scan_ports
 from .constants import (
     AHEAD_LINES,
     FILL_LEAF_CYCLES,
@@ -55,7 +55,7 @@ __all__ = [
 # the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
 # slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
 # come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip; lines of
-# A that are asked for in chunks for it.
+# A that are asked for in chunks for it, and of the last of its chunks behind the second one, where that is the row's last.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -71,6 +71,7 @@ JOB_FIELDS = (
     "streamed",
     "kept",
     "scanned",
+    "closing",
 )
 (
     KIND,
@@ -87,6 +88,7 @@ JOB_FIELDS = (
     STREAMED,
     KEPT,
     SCANNED,
+    CLOSING,
 ) = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
@@ -132,18 +134,18 @@ def write_job(
     selections: int,
     lines: int,
     longest: int,
-    chunks: int = 0,
+    of_a: Scanned = NOT_SCANNED,
     examined: int = 0,
     fetched: int = 0,
     streamed: int = 0,
     kept: int = 0,
-    scanned: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
-    ``kept``: lines of its fiber, one for scratch memory, that stay on chip. ``scanned``: lines of A that come in chunks for it.
+    ``of_a``: chunks and lines of A (:func:`.chunks.scanned_lines`).
+    ``kept``: lines of its fiber, one for scratch memory, that stay on chip.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -151,14 +153,13 @@ def write_job(
     jobs[number, LENGTH] = length
     jobs[number, SELECTIONS] = selections
     jobs[number, LINES] = lines
-    jobs[number, CHUNKS] = chunks
+    jobs[number, CHUNKS], jobs[number, SCANNED], jobs[number, CLOSING] = of_a
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
     jobs[number, STEPS] = max(leaves, examined - 1, 1)
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
     jobs[number, KEPT] = kept
-    jobs[number, SCANNED] = scanned
     return number + 1
 
 
@@ -523,7 +524,7 @@ def jobs_end(
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
             before = present
-            of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED]
+            of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED], jobs[n, CLOSING]
             present = scan(bus, ports, present, kind == OWN or begins_row, *of_scan, latency, beat_a)
             present = max(present, begun + slower * jobs[n, LOADED])
             came, waiting, direct, opened, usable = 0.0, 0, 0.0, max(dispatched, free[pe]), present

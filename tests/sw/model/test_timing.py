@@ -53,6 +53,7 @@ def job(
         lines,
         kept,
         scanned,
+        0,
     ]
 
 

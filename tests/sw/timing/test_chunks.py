@@ -28,11 +28,12 @@ def test_lines_and_later_chunks_of_a_row_are_those_of_a_scan(lanes: int) -> None
         end = begin + int(rng.integers(0, 300))
         row_end = end + int(rng.integers(0, 2)) * int(rng.integers(0, 60))
         wanted = chunks_of(begin, min(end, row_end - 1), row_end, lanes) if begin < row_end else []
-        assert scanned_lines(begin, begin, end, row_end, lanes) == (max(0, len(wanted) - 2), sum(wanted))
+        closing = wanted[-1] if len(wanted) > 2 and begin // lanes + sum(wanted) == -(-row_end // lanes) else 0
+        assert scanned_lines(begin, begin, end, row_end, lanes) == (max(0, len(wanted) - 2), sum(wanted), closing)
 
 
 def test_the_parts_of_a_row_sum_up_to_the_row() -> None:
-    begin, end, row_end, lanes = 7, 400, 411, 2
+    begin, end, row_end, lanes = 7, 400, 470, 2
     parts = [scanned_lines(begin, first, min(first + 64, end), row_end, lanes) for first in range(begin, end, 64)]
     assert tuple(np.sum(parts, axis=0)) == scanned_lines(begin, begin, end, row_end, lanes)
 
@@ -41,12 +42,10 @@ LATENCY = 25.0
 TRIP = LATENCY + ANSWER_CYCLES + CHUNK_CYCLES
 
 
-def scanned(
-    nonzeros: int, chunks: int, lines: int, *, present: float = 0.0, begins: bool = False
-) -> tuple[float, float]:
+def scanned(nonzeros: int, chunks: int, lines: int, *, present: float = 0.0, closing: int = 0) -> tuple[float, float]:
     """When some nonzeros of A have been looked at, and when the next later chunk may be asked for."""
     ports = scan_ports(LATENCY)
-    found = scan(idle_bus(), ports, present, begins, nonzeros, chunks, lines, LATENCY, 1.0)
+    found = scan(idle_bus(), ports, present, False, nonzeros, chunks, lines, closing, LATENCY, 1.0)
     return found, ports[2]
 
 
@@ -54,6 +53,8 @@ def test_a_chunk_is_asked_for_when_the_one_before_has_been_seen() -> None:
     present, asked = scanned(64, 2, 32)
     assert asked == 2 * (TRIP + NEXT_CHUNK_LINES)
     assert TRIP + LATENCY < present < asked + 64
+    # Behind the last one of a row the next row's is asked for while there is space for its lines.
+    assert scanned(64, 2, 32, closing=4)[1] < asked - TRIP / 2
     # Lines wait until those before have been looked at.
     assert scanned(64, 2, 32, present=1000.0)[1] > 1000
     # Without a chunk nonzeros take a cycle each.
@@ -66,7 +67,7 @@ def test_so_many_rows_have_a_chunk_under_way() -> None:
     for lines in (2, 4, 18):
         ports, present = scan_ports(400.0), 0.0
         for _ in range(640):
-            present = scan(idle_bus(), ports, present, True, 1, 0, lines, 400.0, 1.0)
+            present = scan(idle_bus(), ports, present, True, 1, 0, lines, 0, 400.0, 1.0)
         times[lines] = present
     trip = 400.0 + ANSWER_CYCLES + CHUNK_CYCLES
     assert times[2] == pytest.approx(640 * trip / SCANNED_ROWS, rel=0.02)
