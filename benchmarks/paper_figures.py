@@ -181,7 +181,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "over HARP as its simulator builds it",
             "5.2",
             papers("HYTE, policies", MEAN, "over even_rows"),
-            "B is used less: denser operands with the simulator's memory give up to 5.7.",
+            "B is used less: denser operands with the simulator's memory give up to 5.6.",
         ),
         Figure(
             "7",

@@ -1,8 +1,11 @@
 """Compiled loops: Numba's ``njit``, whose code is kept for the next run where it can be and never stops one."""
 
+import glob
+import hashlib
 import os
 import secrets
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -56,6 +59,25 @@ def _stamp(compiled: Any) -> None:
     """Numba knows code by the file that it stands in; constants and functions of other modules are compiled in as well."""
     index = compiled._cache._cache_file
     index._source_stamp = (index._source_stamp, module_digest(compiled.py_func.__module__))
+    index.save = partial(_save, index)
+
+
+def _save(index: Any, key: Any, data: Any) -> None:
+    """Keeps code under a name that no other source and no other signature has, and only then names it in the index.
+
+    Numba numbers the files of a function, and names one in the index before it is written: another process that reads at this
+    moment takes what the file held for the source before.
+    """
+    stem = index._index_name.removesuffix(".nbi")
+    digest = hashlib.sha256(repr((index._source_stamp, key)).encode()).hexdigest()[:16]
+    name = f"{stem}.{digest}.nbc"
+    index._save_data(name, data)
+    overloads = index._load_index()
+    if not overloads:
+        for old in Path(index._cache_path).glob(f"{glob.escape(stem)}.*.nbc"):
+            if old.name != name:
+                old.unlink(missing_ok=True)
+    index._save_index(overloads | {key: name})
 
 
 class _Kept:

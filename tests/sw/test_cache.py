@@ -56,6 +56,50 @@ def test_code_knows_the_constants_that_were_compiled_in(tmp_path):
     assert seen == [["3", "0"], ["3", "1"], ["4", "0"]]
 
 
+def test_nobody_finds_code_of_another_source(monkeypatch, tmp_path):
+    """Not even who reads while code of the new source is kept; that of the old one goes."""
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    first = jit.njit(twice, cache=True)
+    assert first(3) == 6 and first(1.5) == 3
+    keys = list(first._cache._cache_file._load_index())
+    writer, reader = (jit.njit(twice, cache=True)._cache._cache_file for _ in range(2))
+    writer._source_stamp = reader._source_stamp = "another source"
+    seen = []
+
+    def watched(step):
+        def run(*arguments):
+            seen.append(reader.load(keys[0]))
+            step(*arguments)
+            seen.append(reader.load(keys[0]))
+
+        return run
+
+    for name in ("_save_data", "_save_index"):
+        monkeypatch.setattr(writer, name, watched(getattr(writer, name)))
+    writer.save(keys[0], "new")
+    assert seen == [None, None, None, "new"]
+    assert reader.load(keys[1]) is None
+    assert len(list(tmp_path.rglob("*.nbc"))) == 1
+
+
+def test_two_signatures_that_are_kept_at_once_do_not_take_turns_in_one_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    first = jit.njit(twice, cache=True)
+    assert first(3) == 6 and first(1.5) == 3
+    keys = list(first._cache._cache_file._load_index())
+    one, other = (jit.njit(twice, cache=True)._cache._cache_file for _ in range(2))
+    one._source_stamp = other._source_stamp = "another source"
+    save = one._save_data
+
+    def with_other_between(name, data):
+        other.save(keys[1], "second")
+        save(name, data)
+
+    monkeypatch.setattr(one, "_save_data", with_other_between)
+    one.save(keys[0], "first")
+    assert [other.load(key) for key in keys] == ["first", "second"]
+
+
 def test_functions_of_two_processes_have_no_name_in_common():
     """Kept code is linked by name, and Numba numbers the functions of each process: also those of one that was forked."""
     show = "print(next(FunctionIdentity._unique_ids), flush=True)"
