@@ -105,6 +105,7 @@ DEAR = {
     PACKED_LINES: "another design of `edge`, built for it alone",
     "bytes_moved --before f46f11b4": "runs an earlier commit",
     "bytes_moved --group cycles --before f46f11b4": "runs an earlier commit",
+    "bytes_moved --before f46f11b4 --config server": "runs an earlier commit",
     "matrices --config server": "the simulation of `server` builds for minutes",
     "matrices --group strips": "each run takes 6 to 45 million cycles",
     "matrices --group unfitted": "of the same command as `matrices`, whose rows are compared",
