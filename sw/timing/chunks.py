@@ -133,12 +133,10 @@ def scan(
     # The first of them is asked for in time where no other one is.
     ports[LATER] = max(ports[LATER], present - trip - NEXT_CHUNK_LINES * line)
     for chunk in range(chunks):
-        asked, size = ports[LATER], NEXT_CHUNK_LINES
-        if closing and chunk == chunks - 1:
-            size = closing
-        first, end = fetch(bus, asked, size, latency, line)
+        asked, closes = ports[LATER], closing > 0 and chunk == chunks - 1
+        first, end = fetch(bus, asked, closing if closes else NEXT_CHUNK_LINES, latency, line)
         ports[LATER] = max(end, present) + CHUNK_CYCLES
-        if size == closing:
-            ports[LATER] = asked + (ports[LATER] - asked) * size / LATER_LINES
+        if closes:
+            ports[LATER] = asked + (ports[LATER] - asked) * closing / LATER_LINES
         present = max(present, first + CHUNK_CYCLES) + each
     return present
