@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="ut
 CHEAP = ("rmat:10:8:seed=1", "pyamg:unit_cube")
 # That overflow small buffers: others' cheap rows do not say anything there.
 CHEAP_OF = {"harp": ("stencil:150x150", "box:14x14x14")}
-BY_OPERAND = ("harp", "policies", "energy", "steps", "inner", "samples", "sizes", "shapes", "orders")
+BY_OPERAND = ("harp", "policies", "energy", "steps", "inner", "outer", "samples", "sizes", "shapes", "orders")
 
 
 def marked(text: str) -> str:
