@@ -56,14 +56,20 @@ def test_code_knows_the_constants_that_were_compiled_in(tmp_path):
     assert seen == [["3", "0"], ["3", "1"], ["4", "0"]]
 
 
-def test_nobody_finds_code_of_another_source(monkeypatch, tmp_path):
-    """Not even who reads while code of the new source is kept; that of the old one goes."""
+def indexes_of_another_source(monkeypatch, tmp_path):
+    """Keys of two signatures whose code is kept, and the indexes of two processes in which the source has changed since."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     first = jit.njit(twice, cache=True)
     assert first(3) == 6 and first(1.5) == 3
-    keys = list(first._cache._cache_file._load_index())
-    writer, reader = (jit.njit(twice, cache=True)._cache._cache_file for _ in range(2))
-    writer._source_stamp = reader._source_stamp = "another source"
+    indexes = [jit.njit(twice, cache=True)._cache._cache_file for _ in range(2)]
+    for index in indexes:
+        index._source_stamp = "another source"
+    return list(first._cache._cache_file._load_index()), *indexes
+
+
+def test_nobody_finds_code_of_another_source(monkeypatch, tmp_path):
+    """Not even who reads while code of the new source is kept; that of the old one goes."""
+    keys, writer, reader = indexes_of_another_source(monkeypatch, tmp_path)
     seen = []
 
     def watched(step):
@@ -83,12 +89,7 @@ def test_nobody_finds_code_of_another_source(monkeypatch, tmp_path):
 
 
 def test_two_signatures_that_are_kept_at_once_do_not_take_turns_in_one_file(monkeypatch, tmp_path):
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    first = jit.njit(twice, cache=True)
-    assert first(3) == 6 and first(1.5) == 3
-    keys = list(first._cache._cache_file._load_index())
-    one, other = (jit.njit(twice, cache=True)._cache._cache_file for _ in range(2))
-    one._source_stamp = other._source_stamp = "another source"
+    keys, one, other = indexes_of_another_source(monkeypatch, tmp_path)
     save = one._save_data
 
     def with_other_between(name, data):
