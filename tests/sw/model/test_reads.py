@@ -28,10 +28,10 @@ def reads(form: MemoryCsr, line_beats: int) -> Reads:
     return Reads(LANES, line_beats, dict.fromkeys("ABC", form))
 
 
-def rows(seed: int, gaps: bool) -> tuple[np.ndarray, np.ndarray]:
+def rows(seed: int, gaps: bool, longest: int = 17) -> tuple[np.ndarray, np.ndarray]:
     """Begins and ends of rows that rise, some of them empty, with gaps or without."""
     rng = np.random.default_rng(seed)
-    lengths = rng.choice([0, 1, 2, 3, 17], 50)
+    lengths = rng.choice([0, 1, 2, 3, longest], 50)
     between = rng.choice([0, 0, 1, 2, 9], 50) if gaps else np.zeros(50, np.int64)
     begin = np.cumsum(lengths + between) - lengths
     return begin, begin + lengths
@@ -67,22 +67,30 @@ def test_whole_rows_are_one_run_up_to_the_first_that_stays(form: MemoryCsr, line
 @FORMS
 def test_a_scan_reads_the_beats_of_each_chunk(form: MemoryCsr, line_beats: int) -> None:
     rng = np.random.default_rng(3)
-    begin, end = rows(11, gaps=False)
+    begin, end = rows(11, gaps=False, longest=40 * LANES)
     pointers = np.r_[begin, end[-1]]
     cut = begin + rng.integers(0, end - begin + 1)
-    wanted = 0
+    wanted, chunks = 0, []
     for first, stop, row_end in zip(begin, cut, end, strict=True):
         if first == row_end:
             continue
+        chunks.append([])
         line, last = first // LANES, -(-row_end // LANES)
         shown, size = -1, FIRST
         while shown < (stop // LANES if stop < row_end else last - 1):
             chunk = min((line // size + 1) * size, last)
             wanted += len(beats_of(set(range(line, chunk)), form.record_bits, line_beats))
+            chunks[-1].append(chunk - line)
             line, shown, size = chunk, chunk - 1, NEXT
     counter = reads(form, line_beats)
     counter.rows("a", pointers, (0, 50), False, True, False, begin, cut)
     assert counter.beats["read_a_data"] == wanted
+    second = [row[1] for row in chunks if len(row) > 1]
+    later = sum(max(0, len(row) - 2) for row in chunks)
+    assert counter.chunks == (len(chunks), len(second), later, sum(second))
+    assert counter.bursts == sum(map(len, chunks)) and second and later
+    counter.rows("a", pointers, (0, 50), True, True, False, begin, end)
+    assert counter.chunks.bursts == 0
 
 
 @FORMS
