@@ -22,8 +22,8 @@ from gen.design import Design, counterpart, load_design
 from sw.cli.evaluate import Bench, Tiling, evaluate
 from sw.cli.memory_formats import ACCELERATORS_OWN
 from sw.formats.csr import Csr
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.report.curves import Curve, Panel, curves

@@ -34,8 +34,8 @@ from sw.cost.candidates.grids import ranked, tiling_space
 from sw.cost.candidates.share_of_b import ShareOfB, scheme_for_b
 from sw.cost.predict import predict
 from sw.formats.csr import Csr
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.model.tuning_rules import ByCost, run_with_rule
 from sw.model.walk import Rule
 from sw.operands import Operand, to_csr

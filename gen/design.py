@@ -275,7 +275,7 @@ class Design(_Section):
             yield "pe.overflow", self.pe.overflow, allowed
         if self.pe.subnormals != "keep" and integers:
             yield "pe.subnormals", self.pe.subnormals, f"'keep' where pe.value is {self.pe.value}: it has none"
-        if self.packed and self.pe.dataflow != GUSTAVSON:
+        if self.packed and self.pe.dataflow not in BUILT:
             yield "memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}"
         stationary = self.pe.dataflow == WEIGHT_STATIONARY
         if self.pe.buffer_entries % 2:

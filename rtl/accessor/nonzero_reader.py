@@ -37,6 +37,8 @@ class NonzeroReader(Block):
         In order. An empty fiber gives one that is not ``present``.
     sram_request, sram_response : a read port of the banked SRAM
     read_request, read_data : a client port of the memory engine
+    plain : In(1)
+        Lines lie in memory as they are on chip (:func:`rtl.types.record_request`). Constant while any fiber is under way.
     idle : Out(1)
         No fiber is under way.
 
@@ -61,6 +63,7 @@ class NonzeroReader(Block):
                 "sram_response": In(sram_response(lanes)),
                 "read_request": Out(stream.Signature(record_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
+                "plain": In(1),
                 "idle": Out(1),
             }
         )
@@ -80,6 +83,7 @@ class NonzeroReader(Block):
 
         # Ask: a fiber's lines, one at a time of the SRAM and many of memory.
         begun = Signal()
+        follows = Signal()  # the last lines that memory was asked for are of this fiber
         line_place = Signal(position_width(self.address_width) - shift)
         left = Signal(POSITION_WIDTH + 1 - shift)  # lines that are not asked for
         many = Signal(range(REQUEST_LINES + 1))
@@ -99,17 +103,19 @@ class NonzeroReader(Block):
             self.read_request.valid.eq(asks & place.in_memory),
             self.read_request.payload.address.eq(byte_count(line_place << shift)),
             self.read_request.payload.beats.eq(many),
+            self.read_request.payload.plain.eq(self.plain),
+            self.read_request.payload.follows.eq(follows),
             self.sram_request.valid.eq(asks & ~place.in_memory & (under_way != LINES)),
             self.sram_request.payload.eq(line_place),
         ]
         with m.If(fibers.i.valid & fibers.i.ready):
             m.d.sync += [begun.eq(1), line_place.eq(place.position >> shift), left.eq(Mux(place.length == 0, 0, whole))]
         with m.If(asked_memory):
-            m.d.sync += [line_place.eq(line_place + many), left.eq(left - many)]
+            m.d.sync += [follows.eq(1), line_place.eq(line_place + many), left.eq(left - many)]
         with m.If(asked_sram):
             m.d.sync += [line_place.eq(line_place + 1), left.eq(left - 1)]
         with m.If(given.o.valid & given.o.ready):
-            m.d.sync += begun.eq(0)
+            m.d.sync += [begun.eq(0), follows.eq(0)]
 
         # Hand out.
         m.submodules.present = present = StreamRegister(shape=fiber)

@@ -59,7 +59,7 @@ class WeightStationaryEngine(Engine):
 
     READERS = (
         ReadClient("lookup", 64, "read_b_meta", assembling="read_c_meta", turn=1),
-        ReadClient("columns", 128, "read_b_data", assembling="read_c_data", turn=2),
+        ReadClient("columns", 128, "read_b_data", assembling="read_c_data", turn=2, records="b"),
         ReadClient("c_streamed", 128, "read_c_data", turn=3),
     )
     ACTIVITY = ("b_lookup", "b_streamer", "c_reentry", "collector", "processing_elements")
@@ -71,8 +71,6 @@ class WeightStationaryEngine(Engine):
         formats = {"csr": Acf.CSR, "coo": Acf.COO}
         if acf not in formats:
             raise ValueError(f"A's format on the bus must be one of {', '.join(formats)}, not {acf!r}")
-        if sizes.get("packed"):
-            raise ValueError("Nonzeros of a weight-stationary engine lie in memory as they are, not packed")
         check_integer("PEs", sizes["pes"], 1, 256)
         self.vector = vector
         self.entries = entries
@@ -132,6 +130,8 @@ class WeightStationaryEngine(Engine):
             *(getattr(lookup, name).eq(self.fiber_table[name]) for name in self.fiber_table.shape().members),
             packer.acf.eq(self.format),
             *passed(self, joiner, "assembling"),
+            reader.plain.eq(self.assembling),
+            reentry.plain.eq(1),
         ]
         self._select(m, lookup, feeder, packer, joiner)
         self._read(m, lookup, feeder, reader, joiner)

@@ -113,13 +113,14 @@ class MemoryFormats:
 
     def require_built(self, tier: str, design: "Design") -> None:
         """Refuses conversions that the design's converter is not built for."""
-        from sw.runtime.conversion import ACCELERATED
+        from sw.runtime.conversion import own_format
 
         from .convert_rtl import require_built
 
         for tensor, kind in self.kinds.items():
-            if kind != ACCELERATED and tier != "golden":
-                require_built(design, *((ACCELERATED, kind) if tensor == "C" else (kind, ACCELERATED)))
+            own = own_format(design, tensor)
+            if kind != own and tier != "golden":
+                require_built(design, *((own, kind) if tensor == "C" else (kind, own)))
 
     @property
     def without_zeros(self) -> tuple[str, ...]:
@@ -156,25 +157,27 @@ class MemoryFormats:
         ``seed``: of the rows of C that are looked at.
         """
         from sw.cost.passes import NO_PASSES, Pass, Passes
-        from sw.runtime.conversion import ACCELERATED, Sides, estimated_departure, expected_conversion
+        from sw.runtime.conversion import Sides, estimated_departure, expected_conversion, own_format
         from sw.stats.workload import Workload
 
         if not self.kinds:
             return NO_PASSES
         found = dict.fromkeys("ABC", Pass())
         for tensor, kind in self.kinds.items():
-            form = self.forms[tensor]
-            if kind == ACCELERATED:
+            form, own = self.forms[tensor], own_format(design, tensor)
+            if kind == own:
                 continue
             if tensor == "C":
                 workload = Workload(a.to_scipy(), b.to_scipy(), lanes=design.lanes, statistics="rows", seed=seed)
                 run = estimated_departure(design, kind, form, (a.rows, b.columns), round(workload.nnz_c))
             else:
-                run = expected_conversion(design, Sides.of(a if tensor == "A" else b, kind, form, leaves=False))
+                run = expected_conversion(
+                    design, Sides.of(a if tensor == "A" else b, kind, form, own=own, leaves=False)
+                )
             found[tensor] = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
         entering: dict[str, Any] = {}
         if self.enters(design):
-            sides = Sides.of(a, self.kinds["A"], self.forms["A"], leaves=False)
+            sides = Sides.of(a, self.kinds["A"], self.forms["A"], own=own_format(design, "A"), leaves=False)
             beats = [side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated)]
             more_bytes = (beats[0] - beats[1]) * design.bus_bytes
             entering = {"extent": (a.rows, b.columns, a.columns), "more_bytes": more_bytes}
@@ -283,20 +286,21 @@ class Conversions:
         return with_conversions(result, self.stored), None if model is None else with_conversions(model, expected)
 
     def _sides_of(self, tensor: str, matrix: "Csr") -> None:
-        from sw.runtime.conversion import Sides
+        from sw.runtime.conversion import Sides, own_format
 
         if tensor in self.formats.kinds:
             kind, form = self.formats.kinds[tensor], self.formats.forms[tensor]
-            self.sides[tensor] = Sides.of(matrix, kind, form, leaves=tensor == "C")
+            own = own_format(self.design, tensor)
+            self.sides[tensor] = Sides.of(matrix, kind, form, own=own, leaves=tensor == "C")
 
     def _expected(self, tensor: str) -> "StoredTensor":
         """What the model says. The host, not the converter, writes A anew for tiles of lists, whatever its format."""
-        from sw.runtime.conversion import ACCELERATED, StoredTensor, expected_conversion
+        from sw.runtime.conversion import StoredTensor, expected_conversion
 
         sides = self.sides[tensor]
         by_host = tensor == "A" and self.scheme.rewrites_a
         overlapped = tensor == "A" and self.overlapped
-        converts = sides.kept.kind != ACCELERATED and not by_host and not overlapped
+        converts = sides.converts and not by_host and not overlapped
         return StoredTensor(
             tensor=tensor,
             format=sides.kept.kind,

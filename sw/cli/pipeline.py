@@ -453,7 +453,7 @@ def run_engine(engine: str, design: "Design", planned: "Plan[Csr]", progress: Pr
             from sw.runtime.simulation.engine import run_rtl
 
             return run_rtl(design, planned, progress)
-        from sw.model.engine import simulate
+        from sw.model.tier import simulate
 
         return interruptible(simulate, design, planned)
     except ModuleNotFoundError as error:

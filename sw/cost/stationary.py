@@ -2,6 +2,8 @@
 
 from math import ceil
 
+from sw.formats.memory_csr import ELEMENT_BYTES
+from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
 from sw.timing.constants import (
@@ -18,7 +20,7 @@ from .protocol import Machine
 
 __all__ = ["predict_stationary"]
 
-WORD_BYTES, RECORD_BYTES = 4, 8
+WORD_BYTES = 4
 
 
 def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
@@ -44,17 +46,18 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
         room = scheme.partition("C", design).resident(scheme.T_i) / 2
         partial *= 1 - min(1.0, room * tiles_i * tiles_j / max(1.0, final))
     joined = final if tiles_j > 1 else 0.0
+    record = {t: each.record_bits / 8 for t, each in tensor_formats(design, workload.K, workload.J).items()}
     pieces = min(joined, float(workload.I) * tiles_j)
     traffic = {
-        "a_data": RECORD_BYTES * a.nnz * passes_a * more_a,
+        "a_data": record["A"] * a.nnz * passes_a * more_a,
         "a_meta": WORD_BYTES * pointers_a * (3 if tiles_k > 1 else 1),
-        "b_data": RECORD_BYTES * b.nnz * passes_b * more_b,
+        "b_data": record["B"] * b.nnz * passes_b * more_b,
         "b_meta": WORD_BYTES * pointers_b * (3 if tiles_k > 1 else 1),
-        "c_data": RECORD_BYTES * (final + 2 * partial + joined) + line * pieces,
+        "c_data": record["C"] * final + ELEMENT_BYTES * (2 * partial + joined) + line * pieces,
         "c_meta": WORD_BYTES * workload.I * tiles_j * (1 + 2 * (tiles_k - 1) * (not scheme.buffers("C")))
         + (line * workload.I * tiles_j if tiles_j > 1 else 0),
     }
-    written = RECORD_BYTES * (final + partial + joined)
+    written = record["C"] * final + ELEMENT_BYTES * (partial + joined)
     moved = sum(traffic.values()) / design.dram_bytes_per_cycle
 
     # A comes a nonzero a cycle, a row with one at least; columns load two words a nonzero.

@@ -10,7 +10,7 @@ from sw.plan.plan import plan
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
 
-from .engine import simulate
+from .tier import simulate
 
 if TYPE_CHECKING:
     from gen.design import Design

@@ -39,7 +39,7 @@ from sw.timing.constants import (
     WRITTEN_CYCLES,
 )
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS, REGION_PARTS
-from sw.timing.record_beats import fetched_lines
+from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .clock import Mark
 from .kernels import TOTALS, boundaries
@@ -89,7 +89,8 @@ class _StationaryRun(Run):
         most = int(np.minimum(macs, planned.widest).sum())
         self._most = -(-most // self.lanes) * self.lanes
         pace = self.pace
-        self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.beat * pace.line_beats, pace.outstanding)
+        line = pace.beat * line_beats(pace.pitch_a)
+        self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding)
         self._in_pes: tuple[int, ...] | None = None
         # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.
         self._wide: list[tuple[int, NDArray[np.int64]]] = []
@@ -219,7 +220,7 @@ class _StationaryRun(Run):
         else:
             asked = pointers_read + CHUNK_CYCLES_OF_ROWS
             trips = int(chunks_one_by_one(scanned, end[own], pointers[1:][own], self.lanes))
-        waits = trips * (self.pace.latency + CHUNK_ANSWER_CYCLES) + (trips - 1) * NEXT_CHUNK_CYCLES
+        waits = trips * (self.pace.latency + self.pace.reader + CHUNK_ANSWER_CYCLES) + (trips - 1) * NEXT_CHUNK_CYCLES
         return asked + waits + int(load.beats * self.pace.beat) // trips + COLUMNS_LOADED_CYCLES
 
     def _feed(self, tile: Tile, begin: Index, end: Index) -> tuple[int, Index]:
@@ -260,24 +261,26 @@ class _StationaryRun(Run):
             return waits
         wide = np.array([n for n, _ in self._wide])
         state = np.array([one for _, one in self._wide])
-        answers = PART_CYCLES + np.where(in_memory[wide], self.pace.latency + MEMORY_PART_CYCLES, 0)
+        far = self.pace.latency + self.pace.reader + MEMORY_PART_CYCLES
+        answers = PART_CYCLES + np.where(in_memory[wide], far, 0)
         parts = np.zeros((len(wide), 3), np.int64)
         places = begin, end, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
         pe = self.design.pe
         data = data_per_cycle(pe.acf_a, 2 * pe.vector + 1, pe.vector)
-        bumped_waits(*places, self.sizes, state, answers, data, self.lanes, parts, waits)
+        pitch = self.reads.pitches["b"]
+        bumped_waits(*places, self.sizes, state, answers, data, self.lanes, pitch, parts, waits)
         for (_, own), moved in zip(self._wide, state, strict=True):
             own[:] = moved
         self.totals[MERGED] += int(parts[:, 1].sum())
         from_memory = parts[in_memory[wide]].sum(axis=0)
-        self.beats["read_b_data"] += self.reads.line_beats * int(from_memory[2])
+        self.beats["read_b_data"] += int(from_memory[2])
         self.totals[BUMPED_ELEMENTS] += int(from_memory[1])
         return waits
 
     def _fetch(self, begin: Index, length: Index) -> None:
         """Columns are read from memory, each by itself."""
-        lines = -(-(begin + length) // self.lanes) - begin // self.lanes
-        self.beats["read_b_data"] += self.reads.line_beats * int(lines[length > 0].sum())
+        some = length > 0
+        self.beats["read_b_data"] += self.reads.row_beats("b", begin[some], (begin + length)[some])
         self.totals[BUMPED_ELEMENTS] += int(length.sum())
 
     def _reenter(self, partial: Index, spilled: NDArray[np.bool_], base: int) -> int:
@@ -362,6 +365,7 @@ def bumped_waits(
     answers: NDArray[Any],
     vector: int,
     lanes: int,
+    pitch: int,
     found: NDArray[Any],
     waits: NDArray[Any],
 ) -> None:
@@ -375,7 +379,8 @@ def bumped_waits(
     begin, end: positions in A of each row of the tile. starts, ends: in B, of each such column.
     sizes: nonzeros of the buffer, of its part that stays, of its region. state: of each column the nonzero that is used next, and
         how many are in the region; moved on. answers: cycles from the request of a part to its first word.
-    vector: data of a cycle of the bus. found: of each column parts, their nonzeros, lines that hold them; added to.
+    vector: data of a cycle of the bus. pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their
+        nonzeros, beats that hold them; added to.
     waits: of each row.
     """
     kept, region = sizes[1], sizes[2]
@@ -415,7 +420,8 @@ def bumped_waits(
                     state[n, 1] = size
                     found[n, 0] += 1
                     found[n, 1] += size
-                    found[n, 2] += fetched_lines(starts[n] + following, size, lanes)
+                    begins = starts[n] + following
+                    found[n, 2] += beats_of_lines(begins // lanes, -(-(begins + size) // lanes), pitch)
                     now[n] = max(now[n] + answers[n], reader)
                     reader = now[n] + 2 * size
                 elif not passing[n] and b_coordinates[starts[n] + following] > farthest:

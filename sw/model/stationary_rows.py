@@ -45,11 +45,15 @@ __all__ = ["Columns", "Memory", "Rows", "cut_rows", "whole_rows"]
 
 
 class Memory(NamedTuple):
-    """``lanes`` of a line, lines of a ``burst``, ``latency``, cycles of the bus for a line, bursts ``outstanding``."""
+    """A line has ``lanes`` nonzeros, a ``burst`` lines; ``outstanding`` bursts are under way.
+
+    ``latency``: of memory, and beside it what nonzeros take in their ``reader``. ``line``: cycles of the bus for a line of A.
+    """
 
     lanes: int
     burst: int
     latency: int
+    reader: int
     line: float
     outstanding: int
 
@@ -132,8 +136,8 @@ def whole_rows(rows: Rows, columns: Columns, comes: bool, memory: Memory) -> flo
 
     ``comes``: A comes from memory.
     """
-    lanes, burst, latency, beat, _ = memory
-    trip = latency + MEMORY_CYCLES
+    lanes, burst, latency, reader, beat, _ = memory
+    trip = latency + reader + MEMORY_CYCLES
     begin, end = rows.begin, rows.end
     count = len(begin)
     done, left, popped = np.zeros(count, np.float64), np.zeros(count, np.float64), np.zeros(count, np.float64)
@@ -186,9 +190,9 @@ def whole_rows(rows: Rows, columns: Columns, comes: bool, memory: Memory) -> flo
                 start += KEPT_COLUMN_CYCLES
             else:
                 # Where each column is, then its nonzeros: behind what of A was asked for before.
-                for request in (LOOKUP_REQUEST_CYCLES, COLUMN_REQUEST_CYCLES):
+                for request, answer in ((LOOKUP_REQUEST_CYCLES, 0), (COLUMN_REQUEST_CYCLES, reader)):
                     at = start + request
-                    start = at + trip
+                    start = at + latency + MEMORY_CYCLES + answer
                     for n in range(many):
                         if requests[n] <= at:
                             start = max(start, answered[n])
@@ -317,9 +321,9 @@ def cut_rows(
     ``scanned``: these positions. ``row_end``: where rows end.
     ``written``: cycles of the bus that are written for each row. ``asked``: when the first chunk can be asked for.
     """
-    lanes, _, latency, beat, outstanding = memory
-    trip = latency + CHUNK_ANSWER_CYCLES
-    pace = (latency + FLYING_CYCLES) / outstanding  # of bursts, of which so many are under way
+    lanes, _, latency, reader, beat, outstanding = memory
+    trip = latency + reader + CHUNK_ANSWER_CYCLES
+    pace = (latency + reader + FLYING_CYCLES) / outstanding  # of bursts, of which so many are under way
     begin, end = rows.begin, rows.end
     count = len(begin)
     done, left, popped = np.zeros(count, np.float64), np.zeros(count, np.float64), np.zeros(count, np.float64)

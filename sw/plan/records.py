@@ -1,7 +1,7 @@
 """How A, B and C lie in memory."""
 
 from sw.formats.memory_csr import MemoryCsr, memory_csr
-from sw.scheme.terms import Hardware
+from sw.scheme.terms import B_BY_COLUMNS, Hardware
 
 from .plan import Matrix, Plan
 
@@ -9,8 +9,8 @@ __all__ = ["record_formats", "tensor_formats"]
 
 
 def tensor_formats(design: Hardware, inner: int, columns: int) -> dict[str, MemoryCsr]:
-    """The format of each tensor. Coordinates of A are below ``inner``, those of B and C below ``columns``."""
-    sizes = {"A": inner, "B": columns, "C": columns}
+    """The format of each tensor. Coordinates of A are below ``inner``, those of C below ``columns``; B's as it lies."""
+    sizes = {"A": inner, "B": inner if design.pe.dataflow in B_BY_COLUMNS else columns, "C": columns}
     return {tensor: memory_csr(design.packed, design.pe.value, size) for tensor, size in sizes.items()}
 
 

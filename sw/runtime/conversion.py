@@ -1,7 +1,8 @@
 """Operands and result in other formats than the accelerator's: conversions before and after a run, and what they cost.
 
-MINT (section IV) keeps tensors in memory in one format and computes in another. Here the accelerator computes from packed CSR.
-The format converter makes it of A and B, and makes of C what is asked for; each conversion is a pass of its own over memory.
+MINT (section IV) keeps tensors in memory in one format and computes in another. Here the accelerator computes from packed CSR,
+or CSC of B where its fibers are columns. The format converter makes these of A and B, and makes of C what is asked for; each
+conversion is a pass of its own over memory.
 """
 
 from collections.abc import Mapping
@@ -21,16 +22,15 @@ from sw.formats.storage_format import Field, Layout, Region, StorageFormat
 from sw.plan.stored_a import StoredA
 from sw.sage.constants import Constants
 from sw.sage.conversion import conversion_energy
+from sw.scheme.terms import B_BY_COLUMNS
 
 from .converter import Conversion, ConverterImage, Matrix, converter_image, entry_bytes, sorting
 
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["ACCELERATED", "Sides", "StoredTensor", "estimated_departure", "expected_conversion", "golden_image"]
+__all__ = ["Sides", "StoredTensor", "estimated_departure", "expected_conversion", "golden_image", "own_format"]
 
-#: What the accelerator reads and writes.
-ACCELERATED = "csr"
 # Cycles of a conversion beside those of its beats. Of each pass that sorts: for itself, for each value of its digit, and for each
 # entry, in the SRAM or in memory. Found on airfoil, qiulp, cage10, p2p-Gnutella31 and ten random matrices on `edge`.
 START_CYCLES, PASS_CYCLES, DIGIT_CYCLES = 65, 100, 1
@@ -65,7 +65,7 @@ class StoredTensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """Where the bits of a matrix lie before and after a conversion.
+    """Where the bits of a matrix lie before and after a conversion; where both formats are one, there is none.
 
     Parameters
     ----------
@@ -79,11 +79,15 @@ class Sides:
     accelerated: Matrix
 
     @classmethod
-    def of(cls, matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> "Sides":
-        """``kind``: name of the format."""
+    def of(cls, matrix: Csr, kind: str, form: StorageFormat, *, own: str, leaves: bool) -> "Sides":
+        """``kind``: name of the format. ``own``: of the accelerator's (:func:`own_format`)."""
         tensor = SparseTensor.from_csr(matrix)
-        kept, accelerated = _both(kind, form, tensor.shape, form.counts(tensor), matrix.nnz, matrix.value)
+        kept, accelerated = _both(kind, form, own, tensor.shape, form.counts(tensor), matrix.nnz, matrix.value)
         return cls(matrix=matrix, form=form, leaves=leaves, kept=kept, accelerated=accelerated)
+
+    @property
+    def converts(self) -> bool:
+        return self.kept.kind != self.accelerated.kind
 
     @property
     def energy_pJ(self) -> float:
@@ -108,30 +112,36 @@ class Sides:
         return self.kept if self.leaves else self.accelerated
 
 
+def own_format(design: "Design", tensor: str) -> str:
+    """What the accelerator reads of A and B, and writes of C."""
+    return "csc" if tensor == "B" and design.pe.dataflow in B_BY_COLUMNS else "csr"
+
+
 def _both(
-    kind: str, form: StorageFormat, shape: tuple[int, ...], counts: Mapping[str, int], nnz: int, value: str
+    kind: str, form: StorageFormat, own: str, shape: tuple[int, ...], counts: Mapping[str, int], nnz: int, value: str
 ) -> tuple[Matrix, Matrix]:
     """A matrix in a format, and as the accelerator has it. ``counts``: the format's own."""
-    own = storage_format(ACCELERATED)
-    pointers, entries = own.layout(shape, {"nnz": nnz}, value).regions
+    read = storage_format(own)
+    pointers, entries = read.layout(shape, {"nnz": nnz}, value).regions
     (field,) = pointers.fields
     wide = Region(pointers.name, pointers.count, (Field(field.array, WORD_BITS),))
-    accelerated = Matrix.of(ACCELERATED, own, Layout(value, (wide, entries)))
-    kept = accelerated if kind == ACCELERATED else Matrix.of(kind, form, form.layout(shape, counts, value))
+    accelerated = Matrix.of(own, read, Layout(value, (wide, entries)))
+    kept = accelerated if kind == own else Matrix.of(kind, form, form.layout(shape, counts, value))
     return kept, accelerated
 
 
 def golden_image(design: "Design", sides: Sides) -> tuple[ConverterImage, dict[str, Bytes]]:
     """Memory and registers of a conversion, and the bytes that it should leave in each region of its target."""
-    memories = [_memory(sides.matrix, side, sides.form) for side in (sides.source, sides.target)]
+    memories = [_memory(sides, side) for side in (sides.source, sides.target)]
     image = converter_image(design, sides.matrix.shape, sides.source, sides.target, memories[0])
     return image, memories[1]
 
 
-def _memory(matrix: Csr, side: Matrix, form: StorageFormat) -> dict[str, Bytes]:
+def _memory(sides: Sides, side: Matrix) -> dict[str, Bytes]:
     """The bytes of each region; those of the accelerator's format as its memory image has them."""
-    if side.kind != ACCELERATED:
-        return StoredA(form=form, kept=side).memory(matrix)
+    if side is not sides.accelerated:
+        return StoredA(form=sides.form, kept=side).memory(sides.matrix)
+    matrix = sides.matrix.transposed() if side.kind == "csc" else sides.matrix
     ends = matrix.pointers[1:].astype(np.uint32)
     arrays = memory_csr(True, matrix.value, matrix.columns).pack(ends, matrix.coordinates, matrix.bits)
     return {
@@ -158,7 +168,7 @@ def estimated_departure(
     """
     longest = {"longest": form.longest} if isinstance(form, Rlc) else {}
     counts = expected_counts(kind, shape, nnz / (shape[0] * shape[1]), **longest)
-    kept, accelerated = _both(kind, form, shape, counts, nnz, design.pe.value)
+    kept, accelerated = _both(kind, form, own_format(design, "C"), shape, counts, nnz, design.pe.value)
     return _expected(design, shape, accelerated, kept, design.pe.value, np.arange(nnz, dtype=np.int64) % shape[1])
 
 

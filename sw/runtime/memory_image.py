@@ -22,7 +22,7 @@ from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
 from sw.plan.stored_a import StoredA
-from sw.scheme.terms import ORDERS, WEIGHT_STATIONARY
+from sw.scheme.terms import B_BY_COLUMNS, ORDERS, WEIGHT_STATIONARY
 from sw.timing.hardware import MAXIMUM_ELEMENTS, MOST_LINES
 
 from .converter import FRAME_REGIONS, RECORD_REGIONS, SOURCES
@@ -177,7 +177,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     line = design.line_bytes
 
     # Fibers as the engine wants them: rows of A; of B rows, or columns.
-    by_columns = design.pe.dataflow == WEIGHT_STATIONARY
+    by_columns = design.pe.dataflow in B_BY_COLUMNS
     fibers = {"A": a, "B": b.transposed() if by_columns else b}
     cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
     for name, operand in fibers.items():

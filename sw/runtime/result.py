@@ -15,9 +15,9 @@ import numpy as np
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.plan.records import tensor_formats
-from sw.scheme.terms import INNER, WEIGHT_STATIONARY
+from sw.scheme.terms import B_BY_COLUMNS, WEIGHT_STATIONARY
 
-from .conversion import ACCELERATED, StoredTensor
+from .conversion import StoredTensor, own_format
 from .energy import run_energy
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, design: "Design") -> dict[str, int]
     used[a.indices[meets]] = True
     inner, rows = int(np.count_nonzero(used)), int(np.count_nonzero(np.diff(c.pointers)))
     dataflow, formats = design.pe.dataflow, tensor_formats(design, inner, b.shape[1])
-    by_columns = dataflow in (INNER, WEIGHT_STATIONARY)
+    by_columns = dataflow in B_BY_COLUMNS
     columns = len(np.unique(c.coordinates)) if by_columns else 0
     parts = {
         "A": (int(np.count_nonzero(meets)), inner if dataflow == "outer" else rows),
@@ -247,7 +247,7 @@ def result_record(
     cycles = engine_result.cycles
     patterns = operands["A"].matrix, operands["B"].matrix
     useful = compulsory_bytes(*patterns, product.structural, design)
-    useful |= {kept.tensor: kept.bytes for kept in stored if kept.format != ACCELERATED}
+    useful |= {kept.tensor: kept.bytes for kept in stored if kept.format != own_format(design, kept.tensor)}
     useful["total"] = sum(useful[tensor] for tensor in TENSORS)
     traffic = None if engine_result.dram_bytes is None else _totals(engine_result.dram_bytes)
     limits = bounds(design, macs, traffic["total"] if traffic else useful["total"])

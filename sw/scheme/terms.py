@@ -2,6 +2,7 @@
 
 __all__ = [
     "BUFFERING",
+    "B_BY_COLUMNS",
     "CARRIED",
     "EXPLICIT_ORDER",
     "GATHERS",
@@ -43,6 +44,8 @@ GATHERS = (*LISTS, LOAD_PLANNED)
 # Read, not written: tiles said which range of k they span.
 LOAD_WINDOW = "window"
 GUSTAVSON, OUTER, INNER, WEIGHT_STATIONARY = "gustavson", "outer", "inner", "weight_stationary"
+# Of these, those whose fibers of B are its columns, so that B lies in memory by columns.
+B_BY_COLUMNS = (INNER, WEIGHT_STATIONARY)
 # Modes where B's rows are gathered, or tiles are explicit; the order of explicit tiles.
 ONLY_B = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
 EXPLICIT_ORDER = "jki"

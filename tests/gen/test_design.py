@@ -61,6 +61,7 @@ def test_the_other_engine_has_as_many_macs():
     assert (pe.dataflow, pe.count, pe.vector, pe.acf_a) == ("gustavson", 32, 4, "csr")
     assert counterpart(load_design("flex", ["pe.acf_a=coo", "clock.part=LFE5UM5G-85F"])).clock.part == ""
     assert counterpart(load_design("sage")).pe.count == 16_384
+    assert counterpart(load_design("edge", ["memory.records=packed"])).packed
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,6 @@ def test_the_other_engine_has_as_many_macs():
     [
         ("edge", ["pe.dataflow=inner", "tiers=['model']"], "pe.dataflow = 'inner': must be one of 'gustavson', "
          "'weight_stationary'"),
-        ("edge", ["memory.records=packed"], "edge_weight_stationary: memory.records = 'packed': must be 'plain' where "
-         "pe.dataflow is weight_stationary"),
         ("flex", ["pe.count=256"], "flex_gustavson: pe.count = 1024: must be at most 256 where tiers has 'rtl'"),
     ],
 )  # fmt: skip

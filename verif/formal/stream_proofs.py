@@ -359,7 +359,7 @@ def _rules_of_stationary() -> Iterator[Proof]:
     yield Proof(
         "nonzero_reader.streams",
         f"NonzeroReader: {CLAIM}",
-        rules(NonzeroReader, sizes, answers=[SRAM, beats()]),
+        rules(NonzeroReader, sizes, steady=("plain",), answers=[SRAM, beats()]),
         depth=14,
     )
     feeder = {"pes": 2, "entries": 4, "region": 2, "address_width": 8}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rtl.accessor.nonzero_reader import LINES, NonzeroReader
+from rtl.accessor.nonzero_reader import LINES, REQUEST_LINES, NonzeroReader
 from tests.rtl.planted import planted
 from tests.rtl.port_bench import PortBench
 
@@ -22,6 +22,9 @@ FAULTS = {
     "line_is_kept": ("nonzero_reader", "((lane == self.lanes - 1) | out.payload.last)", "(lane == self.lanes - 1)"),
     "sram_is_overrun": ("nonzero_reader", "& (under_way != LINES)", ""),
     "empty_fiber_is_one": ("nonzero_reader", "out.payload.present.eq(~empty)", "out.payload.present.eq(1)"),
+    "records_of_c": ("nonzero_reader", "plain.eq(self.plain)", "plain.eq(0)"),
+    "shared_beat_is_read_again": ("nonzero_reader", "payload.follows.eq(follows)", "payload.follows.eq(0)"),
+    "fiber_follows_another": ("nonzero_reader", "begun.eq(0), follows.eq(0)", "begun.eq(0)"),
     "long_fiber_is_cut": ("nonzero_reader", "left.eq(left - many)", "left.eq(0)"),
 }
 
@@ -37,6 +40,10 @@ def line(number: int, in_memory: bool) -> int:
         coordinate, bits = value(number * LANES + n, in_memory)
         packed |= (coordinate | bits << 32) << 64 * n
     return packed
+
+
+def lines_of(fiber: dict[str, int]) -> tuple[int, int]:
+    return fiber["position"] // LANES, -(-(fiber["position"] + fiber["length"]) // LANES)
 
 
 def exercise(block: Any, seed: int = 1, chance: float = 0.7, long: int = 1) -> None:
@@ -58,14 +65,17 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7, long: int = 1) -> N
     beats = bench.feed(dut.read_data)
     asked, lines = bench.collect(dut.read_request), bench.collect(dut.sram_request)
     found = bench.collect(dut.nonzeros)
+    plain = seed % 2
+    found_requests: list[tuple[int, int, int]] = []
     on_the_way: deque[tuple[int, int]] = deque()
     served = [0, 0]
-    taken = 0
 
     def each(ctx: Any) -> None:
-        nonlocal taken
+        ctx.set(dut.plain, plain)
         for request in asked[served[0] :]:
             assert request["address"] % (8 * LANES) == 0 and request["beats"] > 0
+            assert request["plain"] == plain
+            found_requests.append((request["address"] // (8 * LANES), request["beats"], request["follows"]))
             first = request["address"] // (8 * LANES)
             beats.extend(line(first + n, True) for n in range(request["beats"]))
         served[0] = len(asked)
@@ -95,10 +105,14 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7, long: int = 1) -> N
             expected.append({"present": 0, "last": 1, "closes": fiber["closes"]})
     bench.run(lambda: len(found) == len(expected), limit=4_000, each=each)
     assert [one if one["present"] else {k: one[k] for k in ("present", "last", "closes")} for one in found] == expected
+    assert found_requests == [
+        (first, min(REQUEST_LINES, stop - first), int(first > begin))
+        for begin, stop in (lines_of(fiber) for fiber in fibers if fiber["in_memory"] and fiber["length"])
+        for first in range(begin, stop, REQUEST_LINES)
+    ], "what follows in a fiber says so"
     for in_memory, read in ((1, sum(request["beats"] for request in asked)), (0, len(lines))):
-        held = [f for f in fibers if f["in_memory"] == in_memory and f["length"]]
-        spans = [-(-(f["position"] + f["length"]) // LANES) - f["position"] // LANES for f in held]
-        assert read == sum(spans), "each line of a fiber is asked for once"
+        spans = [lines_of(f) for f in fibers if f["in_memory"] == in_memory and f["length"]]
+        assert read == sum(stop - first for first, stop in spans), "each line of a fiber is asked for once"
 
 
 @pytest.mark.parametrize("chance", [1.0, 0.7, 0.3])

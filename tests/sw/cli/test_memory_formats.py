@@ -280,6 +280,39 @@ def test_tilings_side_by_side(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        (("zvc", "rlc", "coo"), ("--order", "kij", "--T_i", "30", "--T_k", "20")),
+        (("rlc", "csr", "csc"), (*CONVERTS_A, "--order", "jik", "--T_i", "20", "--T_k", "60")),
+    ],
+    ids=["passes", "on its way in"],
+)
+def test_weight_stationary_on_the_hardware(run, kinds, words):
+    """Columns of B go to the PEs, so that B is converted to CSC."""
+    record = run(*given(*kinds), *words, "--config", "flex_tiny")
+    assert record["correct"] and record["model"]["traffic_equal"]
+    overlapped = words[:2] == CONVERTS_A
+    assert (record["memory_formats"]["A"]["conversion"] == "overlapped") == overlapped
+    assert [check["name"] for check in record["checks"]][-3 + overlapped :] == [
+        *([] if overlapped else [f"A from {kinds[0]} to csr"]),
+        f"B from {kinds[1]} to csc",
+        f"C from csr to {kinds[2]}",
+    ]
+    assert abs(record["model"]["cycles"] - record["cycles"]) < 0.08 * record["cycles"]
+
+
+def test_weight_stationary_designs_read_csc(run):
+    """B in CSC needs no conversion there, in CSR it does; the records are those that are useful."""
+    words = ("--engine", "model", "--config", "flex_tiny")
+    own, turned = (run(*words, "--mcf-b", kind) for kind in ("csc", "csr"))
+    assert own["memory_formats"]["B"]["cycles"] == 0 < turned["memory_formats"]["B"]["cycles"]
+    plain = run(*words, "--set", "memory.records=packed")
+    assert own["useful_bytes"] == plain["useful_bytes"] and own["dram_bytes"] == plain["dram_bytes"]
+    assert turned["useful_bytes"]["B"] == -(-turned["memory_formats"]["B"]["bits"] // 8)
+
+
+@pytest.mark.slow
 def test_tilings_side_by_side_on_the_hardware(capsys):
     words = ("a.mtx", "b.mtx", *TINY, *given("zvc", "rlc", "coo"), "--tiling", "hyte")
     assert main(["compare", *words, "--engine", "rtl"]) == 0

@@ -53,7 +53,6 @@ def test_tilings_are_compared(operand, capsys):
         (["--tiling", "hyte"], "--tiling hyte: must be one of uniform, auto where pe.dataflow is weight_stationary"),
         (["--tuning"], "--tuning: must be left out: only gustavson has it"),
         (["--row-order", "rcm"], "--row-order rcm: must be left out: only gustavson has it"),
-        (["--set", "memory.records=packed"], "must be 'plain' where pe.dataflow is weight_stationary"),
     ],
 )
 def test_what_is_refused(operand, words, message, capsys):

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.cost.candidates.resident import FEWEST_ROWS, listed_schemes
 from sw.cost.predict import predict
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
 from sw.plan.plan import plan

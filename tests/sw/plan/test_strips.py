@@ -12,8 +12,8 @@ from sw.cost.candidates.resident import kept_scheme
 from sw.cost.candidates.strip_width import best_strips
 from sw.cost.predict import predict, predict_whole
 from sw.formats.csr import Csr
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
 from sw.plan.gather import RowPlanError

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.cost.candidates.evaluator import Bench
 from sw.cost.candidates.resident import listed_schemes
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
 from sw.plan.plan import plan

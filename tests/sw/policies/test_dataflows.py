@@ -5,8 +5,8 @@ import pytest
 
 from gen.design import load_design
 from sw.cost.dataflows import predict_dataflow
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.operands import to_csr
 from sw.operands.operand import Operand
 from sw.plan.plan import plan

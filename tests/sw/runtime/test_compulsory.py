@@ -12,8 +12,8 @@ from sw.cost.candidates.resident import listed_schemes
 from sw.cost.candidates.strip_width import best_strips
 from sw.formats.csr import Csr
 from sw.golden.spgemm import multiply
-from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.model.tier import simulate
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
 from sw.plan.plan import plan

@@ -44,7 +44,7 @@ def test_the_model_knows_what_a_conversion_moves(kind, leaves):
     form, library = storage_format(kind), converter_library(DESIGN)
     for name, given in MATRICES.items():
         stored = given if form.keeps_zeros or leaves else given.without_zeros()
-        sides = Sides.of(stored, kind, form, leaves=leaves)
+        sides = Sides.of(stored, kind, form, own="csr", leaves=leaves)
         image, wanted = golden_image(DESIGN, sides)
         run = run_converter(DESIGN, image, library=library)
         assert run.error is None, name
@@ -68,7 +68,7 @@ def test_what_c_takes_is_known_from_its_nonzeros(kind, shape, density):
     c = matrix(*shape, density, 3)
     for options in ({"run_bits": 2}, {"run_bits": 7}) if kind == "rlc" else ({},):
         form = storage_format(kind, **options)
-        expected = expected_conversion(DESIGN, Sides.of(c, kind, form, leaves=True))
+        expected = expected_conversion(DESIGN, Sides.of(c, kind, form, own="csr", leaves=True))
         found = estimated_departure(DESIGN, kind, form, shape, c.nnz)
         assert found.read_bytes == pytest.approx(expected.read_bytes, rel=0.01)
         assert found.written_bytes == pytest.approx(expected.written_bytes, rel=0.03)
@@ -87,5 +87,5 @@ def test_sizes_need_no_arrays():
         bits=np.array([1], np.uint32),
         value="int32",
     )
-    found = expected_conversion(DESIGN, Sides.of(far, "dense", storage_format("dense"), leaves=False))
+    found = expected_conversion(DESIGN, Sides.of(far, "dense", storage_format("dense"), own="csr", leaves=False))
     assert found.read_bytes == 4 << 52

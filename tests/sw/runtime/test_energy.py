@@ -10,7 +10,7 @@ from gen.design import Design, load_design
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.formats.storage import storage_format
-from sw.model.engine import simulate
+from sw.model.tier import simulate
 from sw.operands import Operand, to_csr
 from sw.plan.plan import plan
 from sw.runtime.conversion import Sides, StoredTensor
@@ -171,7 +171,7 @@ def test_energy_of_conversions_by_hand() -> None:
     matrix, nnz = operand(a), int(np.count_nonzero(a))
 
     def energy(kind: str, *, leaves: bool = False) -> float:
-        return Sides.of(matrix, kind, storage_format(kind), leaves=leaves).energy_pJ
+        return Sides.of(matrix, kind, storage_format(kind), own="csr", leaves=leaves).energy_pJ
 
     assert energy("csr") == 0
     assert energy("dense") == pytest.approx(2 * a.size * 0.1 + 2 * nnz * 3.2 + nnz * 0.1)
