@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sw.model.machine import EXACT_COUNTERS
 from sw.runtime.registers import COUNTERS
+from sw.runtime.result import macs_per_cycle
 from sw.runtime.simulation.probes import INSIDE_ELEMENT, NAMES
 
 if TYPE_CHECKING:
@@ -129,7 +130,9 @@ def check_counters(
     for name in NAMES:
         if name in counters and not (closed and name in INSIDE_ELEMENT):
             equal(name, observed[name], "its monitor counted")
-    problems += check_sums(counters, pes=design.pe.count, gathered=bool(observed["windows"]))
+    pes = design.pe.count
+    macs_of_pe = macs_per_cycle(design) // pes
+    problems += check_sums(counters, pes=pes, macs_of_pe=macs_of_pe, gathered=bool(observed["windows"]))
     for tensor in "abc":
         within(f"buffer_peak_{tensor}", 0, observed[f"{tensor}_lines"], "the partition")
     elapsed = observed["elapsed"] - START_AND_END_CYCLES
@@ -141,16 +144,17 @@ def check_counters(
     return problems
 
 
-def check_sums(counters: Mapping[str, int], *, pes: int, gathered: bool) -> list[str]:
+def check_sums(counters: Mapping[str, int], *, pes: int, gathered: bool, macs_of_pe: int = 1) -> list[str]:
     """The relations between the counters of any run; a line for each that does not hold.
 
-    ``gathered``: rows are merged while the next window of k is awaited.
+    ``gathered``: rows are merged while the next window of k is awaited. ``macs_of_pe``: that a PE begins in a cycle at most.
     """
     cycles, macs, busy, computed = (counters[name] for name in ("cycles", "macs", "pe_busy", "phase_compute"))
     bounds = [("cycles", total := sum(counters[name] for name in PHASES), total, "the sum of the phases")]
-    bounds.append(("pe_busy", macs, pes * cycles, "MACs to elements times cycles"))
-    bounds += [(name, 0, busy, "the cycles of elements with a job") for name in INSIDE_ELEMENT]
-    bounds.append(("pe_stall_output", 0, busy - macs, "an element that is blocked multiplies nothing"))
+    bounds.append(("pe_busy", -(-macs // macs_of_pe), pes * cycles, "MACs to elements times cycles"))
+    if counters["jobs"]:  # weight-stationary PEs, which have none, are not busy while they wait
+        bounds += [(name, 0, busy, "the cycles of elements with a job") for name in INSIDE_ELEMENT]
+        bounds.append(("pe_stall_output", 0, busy - macs, "an element that is blocked multiplies nothing"))
     bounds += [(name, 0, computed, "the computing phase") for name in STALLS_OF_COMPUTE]
     bounds += [(name, 0, cycles if gathered else computed, "where rows are computed") for name in STALLS_OF_ROWS]
     return [

@@ -15,6 +15,7 @@ from sw.golden.arithmetic import in_slots
 from sw.golden.compare import check_against_scipy
 from sw.runtime.memory_image import MemoryImage
 from sw.runtime.registers import field_value
+from sw.scheme.terms import B_BY_COLUMNS
 
 from .planned_list import OUTSIDE, UNTOLD, planned_list
 
@@ -30,9 +31,9 @@ Words = NDArray[np.uint32]
 def wrong_product(image: MemoryImage, c: Csr, design: "Design") -> str | None:
     """What is wrong with C as the product of what lies in memory; None if nothing is.
 
-    Rows of B that no nonzero of A asks for do not count. Where strips share a row of C its columns may fall or repeat: nothing
-    in memory says where a strip ends, and the sum is the product. Nor is C judged where a nonzero of A names a row of B too early
-    or too late (:func:`tells_rows`).
+    Rows of B that no nonzero of A asks for do not count; where B lies by columns all of it does. Where strips share a row of C
+    its columns may fall or repeat: nothing in memory says where a strip ends, and the sum is the product. Nor is C judged where a
+    nonzero of A names a row of B too early or too late (:func:`tells_rows`).
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def wrong_product(image: MemoryImage, c: Csr, design: "Design") -> str | None:
     c: what the run stored.
     design: on which it ran.
     """
-    operands = _operands(image, design.lanes)
+    operands = _operands(image, design)
     if operands is None:
         return None
     if isinstance(operands, str):
@@ -51,23 +52,25 @@ def wrong_product(image: MemoryImage, c: Csr, design: "Design") -> str | None:
     return None if verdict.correct else f"not the product of what lies in memory: {verdict.detail}"
 
 
-def tells_rows(image: MemoryImage, lanes: int) -> bool:
+def tells_rows(image: MemoryImage, design: "Design") -> bool:
     """Whether memory alone says which row of B each nonzero of A names.
 
     Where rows have planned places it does not if an entry has another row, or none, at the time that the nonzero says, or if the
     row's lines do.
     """
-    return _operands(image, lanes) is not None
+    return _operands(image, design) is not None
 
 
-def _operands(image: MemoryImage, lanes: int) -> tuple[Csr, Csr] | str | None:
+def _operands(image: MemoryImage, design: "Design") -> tuple[Csr, Csr] | str | None:
     """A and the rows of B that it asks for, as they lie in memory; or what is wrong with them.
 
     None where memory does not say which rows these are.
     """
     registers = image.registers
+    by_columns = design.pe.dataflow in B_BY_COLUMNS
+    fibers, extent = (image.columns, registers["SHAPE_K"]) if by_columns else (registers["SHAPE_K"], image.columns)
     a_begins, a_ends = _spans(image, "a_pointers", registers["SHAPE_I"])
-    b_begins, b_ends = _spans(image, "b_pointers", registers["SHAPE_K"])
+    b_begins, b_ends = _spans(image, "b_pointers", fibers)
     planned = field_value("MODES", "planned", registers["MODES"])
     if field_value("MODES", "listed", registers["MODES"]):
         b_begins = _words(image, "b_positions")[:: 1 + planned][: registers["SHAPE_K"]].astype(np.int64)
@@ -76,7 +79,7 @@ def _operands(image: MemoryImage, lanes: int) -> tuple[Csr, Csr] | str | None:
         return "row pointers of A fall or leave its elements"
     a_pointers, a_elements = a
     if planned:
-        places = planned_list(image, lanes).named(a_pointers, a_elements[:, 0].astype(np.int64))
+        places = planned_list(image, design.lanes).named(a_pointers, a_elements[:, 0].astype(np.int64))
         if (places == OUTSIDE).any():
             return "elements of A lie outside"
         if (places == UNTOLD).any():
@@ -84,17 +87,19 @@ def _operands(image: MemoryImage, lanes: int) -> tuple[Csr, Csr] | str | None:
         a_elements = np.stack([places.astype(np.uint32), a_elements[:, 1]], axis=1)
     elif (a_elements[:, 0] >= registers["SHAPE_K"]).any():
         return "elements of A lie outside"
-    used = np.zeros(len(b_begins), np.bool_)
-    used[a_elements[:, 0]] = True
+    used = np.full(fibers, by_columns)
+    if not by_columns:
+        used[a_elements[:, 0]] = True
     b = _gathered(image, "b", np.where(used, b_begins, 0), np.where(used, b_ends, 0))
     if b is None:
-        return "rows of B fall or leave its elements"
+        return f"{'columns' if by_columns else 'rows'} of B fall or leave its elements"
     b_pointers, b_elements = b
-    if (b_elements[:, 0] >= image.columns).any():
+    if (b_elements[:, 0] >= extent).any():
         return "elements of B lie outside"
     # The hardware's rows of A; those of the strips of a row of C follow one another.
-    left = _csr(image.rows, len(used), a_pointers[image.starts], a_elements, image.value)
-    return left, _csr(len(used), image.columns, b_pointers, b_elements, image.value)
+    left = _csr(image.rows, registers["SHAPE_K"], a_pointers[image.starts], a_elements, image.value)
+    right = _csr(fibers, extent, b_pointers, b_elements, image.value)
+    return left, right.transposed() if by_columns else right
 
 
 def stored_nonzeros(image: MemoryImage, tensor: str) -> Words:

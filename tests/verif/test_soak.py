@@ -19,7 +19,7 @@ from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
 from sw.plan.plan import plan
-from sw.runtime.conversion import ACCELERATED, expected_conversion, golden_image
+from sw.runtime.conversion import expected_conversion, golden_image
 from sw.runtime.converter import SOURCES
 from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.terms import TENSORS
@@ -202,7 +202,7 @@ def test_the_product_of_memory_is_that_of_the_operands(on_tiny: Callable[..., Ca
     case = on_tiny(lambda case: case.products[0].kind == kind and case.products[0].macs > 50)
     (one, *_) = placed_of(case)
     c = Expected(case.design, case.products[0], run_model).golden.structural
-    assert tells_rows(one.image, case.design.lanes)
+    assert tells_rows(one.image, case.design)
     assert wrong_product(one.image, c, case.design) is None
     other = c.coordinates.copy()
     other[-1] ^= 1
@@ -272,7 +272,7 @@ def test_what_is_disturbed_is_judged(on_tiny: Callable[..., Case], kind: str) ->
 def test_every_format_of_every_tensor_is_drawn() -> None:
     """On packed designs only."""
     found = Counter((kept.tensor, kept.formats[0]) for case in drawn() for kept in case.conversions)
-    assert set(found) == {(tensor, kind) for tensor in TENSORS for kind in SOURCES if kind != ACCELERATED}
+    assert set(found) == {(tensor, kind) for tensor in TENSORS for kind in SOURCES if kind != "csr"}
     assert all(case.design.memory.records == "packed" for case in drawn() if case.conversions)
     assert {kept.run_bits for case in drawn() for kept in case.conversions} == {1, 3, 5, 8}
 

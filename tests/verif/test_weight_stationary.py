@@ -11,25 +11,28 @@ from gen.design import Design, load_design
 from gen.verilog import emit_design
 from sw.cli.pipeline import golden_product, verify
 from sw.engine_result import EngineResult
-from sw.model.engine import simulate
-from sw.model.machine import EXACT_COUNTERS
+from sw.model.tier import simulate
 from sw.operands import load
 from sw.operands.operand import to_csr
 from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import build_image
 from sw.runtime.simulation.build import build
-from sw.runtime.simulation.engine import bus_timing, open_simulation, run_to_end
+from sw.runtime.simulation.engine import bus_timing, observe, open_simulation, run_to_end
 from sw.runtime.simulation.sources import without_head
 from sw.scheme.terms import ORDERS
 from tests.verif.test_end_to_end import operand, scheme
+from verif.counters import check_counters
 
 pytestmark = pytest.mark.slow
 
 CHANGES = {
     "int32": ["pe.value=int32"],
     "fp32": ["pe.value=fp32", "pe.vector=4", "pe.count=4", "pe.acf_a=coo"],
-    "int8": ["pe.value=int8", "pe.overflow=saturate", "pe.vector=1", "pe.count=1", "pe.buffer_entries=4"],
+    "int8, packed": [
+        *("pe.value=int8", "pe.overflow=saturate", "pe.vector=1", "pe.count=1", "pe.buffer_entries=4"),
+        "memory.records=packed",
+    ],
 }
 # Of the cycles of the hardware.
 CYCLES_OFF = 0.08
@@ -75,16 +78,16 @@ def product(
         driver.start()
         run_to_end(simulation, driver, a.nnz, lambda share, text: None, 2_000_000)
         driver.check()
-        c, counters = driver.result(image), driver.counters()
+        c, counters, observed = driver.result(image), driver.counters(), observe(simulation, image)
         assert simulation.statistics.clean, simulation.statistics.messages
     golden, _ = golden_product(design, forced, a, b)
     checks = verify(a, b, golden, EngineResult(c=c))
     assert all(check.correct for check in checks), [check for check in checks if not check.correct]
     assert not image.spilled(c.nnz)
     model = simulate(design, planned)
-    exact = [name for name in counters if name.startswith(("read_", "write_")) or name in EXACT_COUNTERS]
+    exact = [name for name in counters if name.startswith(("read_", "write_"))]
     assert {name: counters[name] for name in exact} == {name: model.counters[name] for name in exact}
-    assert counters["macs"] == golden.macs
+    assert check_counters(counters, observed, design=design, macs=golden.macs, model=model) == []
     return counters, model
 
 

@@ -74,7 +74,7 @@ def ended(bench: FaultBench, what: str) -> tuple[Outcome, bool]:
     assert not [finding for finding in bench.simulation.findings if finding.write], what
     assert bench.simulation.statistics.protocol == 0, what
     right = outcome.good and same(bench)
-    if outcome.good and tells_rows(bench.image, bench.design.lanes):
+    if outcome.good and tells_rows(bench.image, bench.design):
         assert wrong_product(bench.image, bench.image.c(bench.driver.read("C_NNZ")), bench.design) is None, what
     counters, observed = bench.driver.counters(), observe(bench.simulation, bench.image)
     assert check_counters(counters, observed, design=bench.design, ended_well=False) == [], what
@@ -162,7 +162,7 @@ def test_a_load_that_is_told_too_early_is_not_seen(bench: FaultBench) -> None:
     """No nonzero waits: the run ends, and nobody can say with what."""
     bits = restored(bench).entry_bits
     columns_of_a(bench, lambda column, size: column & (1 << bits) - 1)
-    assert not tells_rows(bench.image, bench.design.lanes)
+    assert not tells_rows(bench.image, bench.design)
     ended(bench, "no nonzero waits")
     bench.good_run()
 
@@ -176,7 +176,7 @@ def test_a_row_that_is_overwritten_before_its_last_use_is_found_by_its_values(be
             for victim in placed_rows(found, tile - 1):
                 restored(bench)
                 put_place(bench, place, int(found.line[victim]), int(found.entry[place]))
-                told = tells_rows(bench.image, bench.design.lanes)
+                told = tells_rows(bench.image, bench.design)
                 outcome, right = ended(bench, f"place {place} on the lines of place {victim}")
                 assert outcome.code in (ErrorCode.NONE, ErrorCode.BAD_ROW, ErrorCode.BAD_PLACE), outcome
                 assert right or not told or outcome.code == ErrorCode.BAD_PLACE, "memory says what C is"

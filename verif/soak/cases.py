@@ -9,16 +9,17 @@ import numpy as np
 
 from gen.design import Design
 from sw.formats.csr import Csr
-from sw.model.machine import run_model
+from sw.model.tier import simulate
 from sw.plan.plan import plan
 from sw.runtime.simulation.loader import CHANNELS, BusTiming
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
+from sw.scheme.terms import WEIGHT_STATIONARY
 
 from .conversions import Kept, draw_conversions
 from .designs import ATTEMPTS, design_of, weight
 from .operands import Limits, draw_operands
-from .schemes import ALONG_I, KINDS, TILES, TUNED, Budget, draw_scheme
+from .schemes import ALONG_I, KINDS, PLAIN, TILES, TUNED, Budget, draw_scheme
 
 __all__ = ["CASES_PER_DESIGN", "DISTURBANCES", "PLACEMENTS", "Case", "Disturbance", "Product", "make_case"]
 
@@ -259,8 +260,10 @@ def _product(
 ) -> Product:
     """Operands and a scheme of the kind, which take seconds in all runs together. ``many``: a thousand tiles, where they have so
     many."""
-    if kind in TUNED and not design.tuning.dynamic:
-        kind = TUNED[kind]
+    if design.pe.dataflow == WEIGHT_STATIONARY:
+        kind = PLAIN.get(kind, kind)
+    elif not design.tuning.dynamic:
+        kind = TUNED.get(kind, kind)
     cycles = MOST_CYCLES / weight(design) ** 0.75 / runs**0.5
     modelled = _as_modelled(design, timing)
     slowness = design.bus_bytes / modelled.dram_bytes_per_cycle
@@ -285,7 +288,7 @@ def _product(
                 scheme = draw_scheme(kind, design, operands.a, operands.b, budget, rng)
             except SchemeError:
                 continue
-            if (run_model(modelled, plan(scheme, operands.a, operands.b, modelled)).cycles or 0) > cycles * patience:
+            if (simulate(modelled, plan(scheme, operands.a, operands.b, modelled)).cycles or 0) > cycles * patience:
                 break
             free = design.sram_lines - sum(scheme.buffer_bytes.values()) // design.line_bytes
             gaps = [rng.randint(0, free // 3) for _ in "ABC"]

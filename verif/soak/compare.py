@@ -7,8 +7,8 @@ from gen.design import Design
 from sw.engine_result import EngineResult
 from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.partition import Partition
+from sw.golden.product import product_of
 from sw.golden.spgemm import Product as Golden
-from sw.golden.spgemm import multiply
 from sw.golden.tuned_walk import TunedWalk, tuned_walk
 from sw.plan.plan import plan
 from verif.counters import check_counters
@@ -43,8 +43,8 @@ class Expected:
     @cached_property
     def golden(self) -> Golden:
         """The product bit for bit."""
-        pe, product = self.design.pe, self.product
-        return multiply(product.a, product.b, pe.merge_radix, pe.arithmetic, product.scheme, self.walk)
+        product = self.product
+        return product_of(self.design.pe, product.a, product.b, product.scheme, self.walk)
 
 
 def differences(expected: Expected, found: EngineResult) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
-from sw.runtime.conversion import ACCELERATED, Sides, expected_conversion, golden_image
+from sw.runtime.conversion import Sides, expected_conversion, golden_image, own_format
 from sw.runtime.converter import SOURCES
 from sw.runtime.simulation.converter import run_converter
 from sw.runtime.simulation.engine import HardwareStuck
@@ -64,17 +64,19 @@ def draw_conversions(design: "Design", products: int, rng: random.Random) -> tup
     """None on designs whose records are not packed: their converter writes what the accelerator does not read."""
     if design.memory.records != "packed":
         return ()
-    kinds = [kind for kind in SOURCES if kind != ACCELERATED]
     (count,) = rng.choices(tuple(COUNTS), tuple(COUNTS.values()))
-    return tuple(
-        Kept(
-            product=rng.randrange(products),
-            tensor=rng.choice("ABC"),
-            formats=tuple(rng.sample(kinds, len(kinds))),
-            run_bits=rng.choice((1, 3, 5, 8)),
-            timing=_timing(rng),
-        )
-        for _ in range(count)
+    return tuple(_draw(design, products, rng) for _ in range(count))
+
+
+def _draw(design: "Design", products: int, rng: random.Random) -> Kept:
+    product, tensor = rng.randrange(products), rng.choice("ABC")
+    kinds = [kind for kind in SOURCES if kind != own_format(design, tensor)]
+    return Kept(
+        product=product,
+        tensor=tensor,
+        formats=tuple(rng.sample(kinds, len(kinds))),
+        run_bits=rng.choice((1, 3, 5, 8)),
+        timing=_timing(rng),
     )
 
 
@@ -100,7 +102,7 @@ def convert(design: "Design", kept: Kept, matrix: "Csr") -> tuple[str, list[str]
         return "too large", []
     kind, form = found
     stored = matrix if form.keeps_zeros else matrix.without_zeros()
-    sides = Sides.of(stored, kind, form, leaves=kept.tensor == "C")
+    sides = Sides.of(stored, kind, form, own=own_format(design, kept.tensor), leaves=kept.tensor == "C")
     image, wanted = golden_image(design, sides)
     try:
         run = run_converter(design, image, timing=kept.timing)

@@ -1,5 +1,7 @@
 """Which hardware the soak compiles: many small designs, drawn anew for each seed, and a few large ones that stay the same.
 
+Every fifth design has weight-stationary PEs, the others are Gustavson's.
+
 A small design takes a minute to compile and no two seeds share one. A large one takes many minutes, so it is drawn from a list
 that does not change with the seed: what one run has compiled the next one finds in the cache.
 """
@@ -9,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from gen.design import Design, DesignError, load_design
+from sw.scheme.terms import WEIGHT_STATIONARY
 
 __all__ = ["ATTEMPTS", "LARGE", "LARGE_EVERY", "SMALL", "design_of", "is_large", "weight"]
 
@@ -16,6 +19,7 @@ ATTEMPTS = 400
 # Every fifth design is a large one, the third one the first: cases of small ones come at once.
 LARGE_EVERY = 5
 FIRST_LARGE = 2
+FIRST_STATIONARY = 4
 
 # What costs compile time grows with elements x leaves, lanes and banks; buffers, bursts and addresses cost nothing.
 SMALL: dict[str, tuple[Any, ...]] = {
@@ -42,6 +46,18 @@ SMALL: dict[str, tuple[Any, ...]] = {
     "converter.sram_bytes": (512, 4096, 65536),
     "converter.lane_bits": (16, 32, 32),
     "buffer.line_beats": (1, 1, 2, 4),
+}
+# Of a small design with weight-stationary PEs, beside what it shares with the others.
+STATIONARY: dict[str, tuple[Any, ...]] = {
+    field: values
+    for field, values in SMALL.items()
+    if field not in ("pe.merge_radix", "pe.leaf_lines", "pe.queue_lines", "tuning.dynamic")
+} | {
+    "pe.dataflow": (WEIGHT_STATIONARY,),
+    "pe.vector": (1, 2, 4),
+    "pe.buffer_entries": (4, 8, 16, 64),
+    "pe.acf_a": ("csr", "csr", "coo"),
+    "tuning.dynamic": ("false",),
 }
 # Elements x leaves x lanes of a small design: what a minute compiles.
 SMALL_LEAVES = 64
@@ -99,8 +115,9 @@ def design_of(seed: int, number: int) -> Design:
         first = random.Random(f"{seed} large").randrange(len(LARGE))
         return _design(LARGE[(first + number // LARGE_EVERY) % len(LARGE)])
     rng = random.Random(f"{seed} design {number}")
+    fields = STATIONARY if number % LARGE_EVERY == FIRST_STATIONARY else SMALL
     for _ in range(ATTEMPTS):
-        drawn = {field: rng.choice(values) for field, values in SMALL.items()}
+        drawn = {field: rng.choice(values) for field, values in fields.items()}
         try:
             design = _design(drawn)
         except DesignError:

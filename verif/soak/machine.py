@@ -13,6 +13,7 @@ from sw.runtime.driver import Driver
 from sw.runtime.memory_image import POISON, MemoryImage, MemoryRegion, build_image
 from sw.runtime.simulation.engine import observe, simulation_threads
 from sw.runtime.simulation.loader import Region, Simulation, Statistics
+from sw.scheme.terms import B_BY_COLUMNS
 
 from .cases import Case, Product
 
@@ -28,13 +29,17 @@ SETTLE_CYCLES = 3_000_000
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A product's image, what it was like at first, and what may be written by its runs: all of ``arena`` and nothing else."""
+    """A product's image, what it was like at first, and what may be written by its runs: all of ``arena`` and nothing else.
+
+    ``by_columns``: B lies so.
+    """
 
     product: Product
     image: MemoryImage
     arena: NDArray[np.uint8]
     pristine: dict[str, NDArray[np.uint8]]
     registers: dict[str, int]
+    by_columns: bool
 
     def restore(self) -> None:
         """Memory as it was at first."""
@@ -148,7 +153,8 @@ def _placed(design: Design, product: Product, base: int) -> Placed:
     bases = {f"{tensor}_BASE": line for tensor, line in product.bases(design.line_bytes).items()}
     arena = image.regions[ARENA].data
     memory = {n: r.data.copy() for n, r in image.regions.items() if n == ARENA or not r.writable}
-    return Placed(product, image, arena, memory, {**image.registers, **bases})
+    by_columns = design.pe.dataflow in B_BY_COLUMNS
+    return Placed(product, image, arena, memory, {**image.registers, **bases}, by_columns)
 
 
 def joined(image: MemoryImage) -> MemoryImage:

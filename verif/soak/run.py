@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.model.machine import run_model
+from sw.model.tier import simulate
 from sw.runtime.memory_image import ImageError
 from sw.runtime.registers import ErrorCode
 from sw.runtime.simulation.engine import HardwareStuck, library_of, result_of, run_to_end
@@ -57,7 +57,7 @@ def library_for(case: Case) -> Path:
 def run_case(case: Case, library: Path, machine: Callable[[Case, Path], Machine] = Machine) -> Verdict:
     """All steps of the case, up to the first that is not right."""
     verdict = Verdict()
-    expected = [Expected(case.design, product, run_model) for product in case.products]
+    expected = [Expected(case.design, product, simulate) for product in case.products]
     verdict.tiles = [one.model.counters["tiles_total"] for one in expected]
     with machine(case, library) as opened:
         runs = _Runs(case, opened, expected)
@@ -228,7 +228,7 @@ class _Runs:
         found, problems = self._result(placed, before)
         if not corruption.judged:
             return f"{corruption.kind}: no error", []
-        if not tells_rows(placed.image, self.case.design.lanes):
+        if not tells_rows(placed.image, self.case.design):
             return f"{corruption.kind}: no error, rows at another time", []
         if found.counters["tiles_skipped"]:
             # What stands in them, or behind what stands in them, nobody has read (docs/faults.md).

@@ -24,9 +24,10 @@ from sw.scheme.terms import (
     ONLY_B,
     ORDERS,
     STREAMING,
+    WEIGHT_STATIONARY,
 )
 
-__all__ = ["ALONG_I", "KINDS", "TILES", "TUNED", "Budget", "draw_scheme"]
+__all__ = ["ALONG_I", "KINDS", "PLAIN", "TILES", "TUNED", "Budget", "draw_scheme"]
 
 # What stays on chip, or how tiles are said: each is drawn as often as the others.
 KINDS = (
@@ -45,6 +46,8 @@ KINDS = (
 TUNED = {"tuned": "B kept", "tuned, C on chip": "C on chip"}
 # These cut i alone.
 ALONG_I = ("list", "planned", "strips")
+# What weight-stationary PEs have in their place.
+PLAIN = TUNED | {"list": "A kept", "planned": "B kept", "strips": "B streamed"}
 LOADS = {"list": LISTS, "planned": (LOAD_PLANNED,), "strips": GATHERS}
 # About how many tiles a scheme makes: whole, few, dozens, hundreds, thousands.
 TILES = ((1, 1), (2, 12), (12, 100), (100, 1000), (1000, 5000))
@@ -81,9 +84,19 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
     keeps_a, keeps_c, tuned = "A kept" in kind, "C on chip" in kind, kind in TUNED
     keeps_a |= tuned and rng.random() < 0.25
     streams_b = kind == "B streamed"
+    stationary = design.pe.dataflow == WEIGHT_STATIONARY
     orders = [order for order in ORDERS if order[2] == "k"] if keeps_c else ORDERS
     most = max(1, budget.visits // (TUNED_GROWTH if tuned else 1))
-    tile = _tile(sizes, "ik" if streams_b else "ijk", most, budget.tiles, rng)
+    # Fibers of B that are streamed are whole; tiles of its columns are as wide as there are PEs, or less.
+    whole = ("k" if stationary else "j") if streams_b else ""
+    width = min(sizes["j"], rng.randint(1, design.pe.count)) if stationary else 0
+    if width:
+        whole += "j"
+        most //= -(-sizes["j"] // width)
+        if not most:
+            raise SchemeError("T_j", width, "wider: the run would take too long")
+    tile = _tile(sizes, "".join(rank for rank in "ijk" if rank not in whole), most, budget.tiles, rng)
+    tile["j"] = width or tile["j"]
     lines, lanes = design.sram_lines, design.lanes
     fifo_a = MINIMUM_FIFO_LINES if rng.random() < 0.5 else rng.randint(MINIMUM_FIFO_LINES, MINIMUM_LINES_A)
 
@@ -101,16 +114,15 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
         least = -(-tile["i"] // lanes) + 1
         c_lines = 2 * rng.randint(least, max(least, min(lines // 4, left // 2)))
     spare = lines - a_lines - c_lines - MINIMUM_FIFO_LINES - 2 if keeps_c else c_lines
-    scratch_lines = _scratch_lines(spare, rng)
+    scratch_lines = 0 if stationary else _scratch_lines(spare, rng)
     c_lines += scratch_lines if keeps_c else 0
     b_lines, fifo_b = _room_for_b(lines - a_lines - c_lines, rng)
-    if streams_b:
-        tile["k"] = min(sizes["k"], tile["k"])
-    else:
-        tile["k"] = min(tile["k"], lanes * (b_lines - fifo_b - 1))
+    if not streams_b:
+        of_fibers = "j" if stationary else "k"
+        tile[of_fibers] = min(tile[of_fibers], lanes * (b_lines - fifo_b - 1))
     _check_cost(sizes, tile, a, b, budget)
     line = design.line_bytes
-    may_join = not (keeps_c or tuned) and tile["k"] < sizes["k"] <= MOST_STEPS * tile["k"]
+    may_join = not (stationary or keeps_c or tuned) and tile["k"] < sizes["k"] <= MOST_STEPS * tile["k"]
     return Scheme(
         policy="soak",
         order=rng.choice(orders),

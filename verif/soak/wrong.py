@@ -60,7 +60,7 @@ def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
     row = int(rows[rng.randrange(len(rows))])
     begin, end = int(pointers[row]), int(pointers[row + 1])
     kind = rng.choice(ELEMENTS if end - begin > 1 else ELEMENTS[:2])
-    extent = extent_of(placed.registers, tensor)
+    extent = extent_of(placed.registers, tensor, by_columns=placed.by_columns)
     at, other = rng.sample(range(begin, end), 2) if end - begin > 1 else (begin, begin)
     before = int(nonzeros[at, 0])
     if kind == "swapped":
@@ -77,10 +77,13 @@ def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
     return Corruption(what, f"{what}: row {row}, element {at - begin}: {before} -> {nonzeros[at, 0]}", judged=True)
 
 
-def extent_of(registers: Mapping[str, int], tensor: str) -> int:
-    """The least coordinate that is none: of A an entry and a load where rows of B have planned places."""
+def extent_of(registers: Mapping[str, int], tensor: str, *, by_columns: bool = False) -> int:
+    """The least coordinate that is none: of A an entry and a load where rows of B have planned places.
+
+    ``by_columns``: B lies so.
+    """
     if tensor == "b":
-        return registers["SHAPE_J"]
+        return registers["SHAPE_K" if by_columns else "SHAPE_J"]
     if field_value("MODES", "planned", registers["MODES"]):
         return registers["TILE_K"] << field_value("MODES", "entry_bits", registers["MODES"])
     return registers["SHAPE_K"]
@@ -96,7 +99,7 @@ def _another(placed: Placed, nonzeros: NDArray[np.uint32], tensor: str, extent: 
 def _pointer(placed: Placed, rng: random.Random) -> Corruption | None:
     """A pointer between two others."""
     tensor = rng.choice("ab")
-    rows = placed.registers["SHAPE_I" if tensor == "a" else "SHAPE_K"]
+    rows = _fibers(placed, tensor)
     if rows < 2:
         return None
     words, at = _words(placed.image, f"{tensor}_pointers"), rng.randrange(1, rows)
@@ -118,7 +121,7 @@ def _table(placed: Placed, rng: random.Random) -> Corruption | None:
         gathered = placed.product.scheme.gathers and name.startswith("a")  # 16 bytes for each tile along i
         used = 4 * -(-placed.registers["SHAPE_I"] // placed.registers["TILE_I"]) if gathered else 4
     else:
-        used = placed.registers["SHAPE_I" if name.startswith("a") else "SHAPE_K"]
+        used = _fibers(placed, name[0])
         if name.startswith("b") and placed.product.scheme.load == LOAD_PLANNED:
             used *= 2  # behind each begin stands where the row goes
     at = rng.randrange(max(1, min(used, len(words))))
@@ -135,9 +138,14 @@ def _words(image: MemoryImage, name: str) -> NDArray[np.uint32]:
     return image.regions[name].data.view("<u4") if name in image.regions else np.zeros(0, np.uint32)
 
 
+def _fibers(placed: Placed, tensor: str) -> int:
+    """Rows of the operand, or columns of B where it lies by these."""
+    return placed.registers["SHAPE_I" if tensor == "a" else "SHAPE_J" if placed.by_columns else "SHAPE_K"]
+
+
 def _rows(placed: Placed, tensor: str) -> NDArray[np.int64]:
     """Pointers of the operand as the hardware meets it; of B that of the operand itself."""
     if tensor == "b":
-        return placed.product.b.pointers
+        return placed.product.b.transposed().pointers if placed.by_columns else placed.product.b.pointers
     found: NDArray[np.int64] = _words(placed.image, "a_pointers")[: placed.registers["SHAPE_I"] + 1].astype(np.int64)
     return found

@@ -7,6 +7,7 @@ from the start of a run to its end and keeps what it counted until the next one.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 from sw.runtime.registers import PHASES
@@ -82,7 +83,7 @@ _INSTANCE = re.compile(r"^  (\w+) (?:#\(.*\) )?(\w+) \($", re.MULTILINE)
 
 
 def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
-    """What ``shell.v`` includes for a design's Verilog by file name. Nothing is counted where there is no Gustavson engine.
+    """What ``shell.v`` includes for a design's Verilog by file name. Nothing is counted of an engine that is not Fiberloom's.
 
     ``closed``: the elements are compiled by themselves, so that nothing inside them is seen.
     """
@@ -95,15 +96,20 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
 
     modules = instances("machine")
     modules |= {f"engine.{instance}": name for instance, name in instances(modules["engine"]).items()}
-    if not modules["engine"].startswith("gustavson_engine"):
+    if modules["engine"].startswith("gustavson_engine"):
+        pes = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
+        watched = _gustavson(pes, closed)
+    elif modules["engine"].startswith("weight_stationary_engine"):
+        of_array = instances(modules["engine.array"])
+        watched = _weight_stationary(sum(re.fullmatch(r"pe\d+", instance) is not None for instance in of_array))
+    else:
         return "assign probe_value = 64'd0;\n"
-    pes = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
 
     @cache
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    return _text(pes, lambda unit, port: widths(unit)[port], closed, converts="converted_a" in modules)
+    return _text(watched, lambda unit, port: widths(unit)[port], converts="converted_a" in modules)
 
 
 def _moves(port: str) -> str:
@@ -118,8 +124,52 @@ def _total(terms: list[str]) -> str:
     return " + ".join(f"64'({term})" for term in terms)
 
 
-def _of_elements(pes: int, closed: bool) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Verilog that follows the jobs of each PE (declared, at the begin, in each cycle), and what is counted of the PEs."""
+@dataclass(frozen=True, kw_only=True)
+class _Watched:
+    """What is counted of an intra-tile engine, as Verilog.
+
+    Parameters
+    ----------
+    busy: for each PE, that it is.
+    steps: what is added in a cycle, by monitor. stalls: what rows wait for; computing_stalls: while rows are computed alone.
+    occupied: lines of the SRAM that it holds, by tensor. ports: of the SRAM that it reads from.
+    closed: nothing inside the PEs is seen.
+    declared, begin, under_way: what is followed, where it is declared, at a run's begin, in each cycle.
+    """
+
+    busy: list[str]
+    steps: dict[str, str]
+    stalls: dict[str, str]
+    computing_stalls: dict[str, str]
+    occupied: dict[str, str]
+    ports: int
+    closed: bool
+    declared: list[str] = field(default_factory=list)
+    begin: list[str] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
+
+
+def _weight_stationary(pes: int) -> _Watched:
+    """All PEs take a cycle of the bus at once."""
+    array = "engine.array"
+    busy = _moves(f"{array}.bus")
+    return _Watched(
+        busy=[busy] * pes,
+        steps={
+            "macs": f"64'({ENGINE}.array.event_macs)",
+            "merged": f"64'({_moves('engine.feeder.nonzeros')})",
+            "pe_busy": f"{busy} ? 64'd{pes} : 64'd0",
+        },
+        stalls={"stall_collect": f"({ENGINE}.joiner.rows__valid & ~{ENGINE}.joiner.rows__ready)"},
+        computing_stalls={},
+        occupied={},
+        ports=3,
+        closed=True,
+    )
+
+
+def _gustavson(pes: int, closed: bool) -> _Watched:
+    """Follows the jobs of each PE."""
     busy, mac, merged, ended, starved, blocked = [], [], [], [], [], []
     declared, begin, under_way = [], [], []
     for n in range(pes):
@@ -155,21 +205,37 @@ def _of_elements(pes: int, closed: bool) -> tuple[dict[str, list[str]], dict[str
     }
     if not closed:
         counted |= {"pe_stall_input": _total(starved), "pe_stall_output": _total(blocked)}
-    return {"pes": declared, "begin": begin, "under_way": under_way}, counted
+    rows = f"{ENGINE}.dispatcher.rows"
+    return _Watched(
+        busy=busy,
+        steps=counted,
+        stalls={
+            "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
+            "stall_collect": f"(({ENGINE}.collector.head0.o__valid | {ENGINE}.collector.head1.o__valid)"
+            f" & ~{ENGINE}.collector.out.i__valid)",
+        },
+        computing_stalls={
+            "stall_a_empty": f"(~{ENGINE}.fiber_lookup.selections__valid & ~{ENGINE}.fiber_lookup.leaves__valid"
+            f" & ~{ENGINE}.leaf_queue.o__valid)"
+        },
+        occupied={"b": f"{ENGINE}.segment_streamer.occupied", "c": f"{ENGINE}.partial_streamer.occupied"},
+        ports=pes + 2,
+        closed=closed,
+        declared=declared,
+        begin=begin,
+        under_way=under_way,
+    )
 
 
-def _steps() -> dict[str, str]:
+def _steps(watched: _Watched) -> dict[str, str]:
     """What is added in a cycle to what is counted of the machine."""
     gate = f"{MACHINE}.selection_gate"
-    rows = f"{ENGINE}.dispatcher.rows"
     waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{CONTROL}.assembling"
     loading, computing, draining, *others = (f"({CONTROL}.phase == {PHASES.index(phase)})" for phase in RUN_PHASES)
     between = " | ".join(others)
     anywhere = {
         "stall_load": f"({waiting} & probe_opened)",
-        "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
-        "stall_collect": f"(({ENGINE}.collector.head0.o__valid | {ENGINE}.collector.head1.o__valid)"
-        f" & ~{ENGINE}.collector.out.i__valid)",
+        **watched.stalls,
         "stall_write": f"({MACHINE}.accessor_c.collected__valid & ~{MACHINE}.accessor_c.collected__ready)",
     }
     accessor_c = f"{MACHINE}.accessor_c"
@@ -183,8 +249,10 @@ def _steps() -> dict[str, str]:
         "phase_load_b": f"64'({loading} & ~{CONTROL}.loading_a)",
         "phase_compute": f"64'({computing})",
         "phase_drain": f"64'({draining})",
-        "stall_a_empty": f"64'({computing} & ~{ENGINE}.fiber_lookup.selections__valid & ~{ENGINE}.fiber_lookup.leaves__valid"
-        f" & ~{ENGINE}.leaf_queue.o__valid & ~{anywhere['stall_load']})",
+        **{
+            name: f"64'({computing} & {condition} & ~{anywhere['stall_load']})"
+            for name, condition in watched.computing_stalls.items()
+        },
         "stall_lookup": f"64'({computing} & ~{ENGINE}.fiber_lookup.selections__ready)",
         **{name: f"64'{condition}" for name, condition in anywhere.items()},
         "rows_left": f"64'({row_leaves} & ~{CONTROL}.assembling)",
@@ -196,26 +264,25 @@ def _steps() -> dict[str, str]:
     }
 
 
-def _peaks(closed: bool) -> dict[str, str]:
+def _peaks(watched: _Watched) -> dict[str, str]:
     """What is counted at its most, or stays as it is."""
+    more = {tensor: f" + 64'({watched.occupied[tensor]})" if tensor in watched.occupied else "" for tensor in "bc"}
     return {
         "buffer_peak_a": f"64'({MACHINE}.accessor_a.occupied)",
-        "buffer_peak_b": f"({CONTROL}.assembling ? 64'd0 : 64'({MACHINE}.accessor_b.occupied))"
-        f" + 64'({ENGINE}.segment_streamer.occupied)",
-        "buffer_peak_c": f"64'({MACHINE}.accessor_c.occupied) + 64'({ENGINE}.partial_streamer.occupied)",
+        "buffer_peak_b": f"({CONTROL}.assembling ? 64'd0 : 64'({MACHINE}.accessor_b.occupied)){more['b']}",
+        "buffer_peak_c": f"64'({MACHINE}.accessor_c.occupied){more['c']}",
         "loaded_b": f"64'({MACHINE}.accessor_b.occupied)",
         "lines_b": "64'(probe_b_lines)",
         "lines_c": "64'(probe_held0) + 64'(probe_held1)",
-        "closed_elements": f"64'd{int(closed)}",
+        "closed_elements": f"64'd{int(watched.closed)}",
     }
 
 
-def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bool) -> str:
+def _text(watched: _Watched, width: Callable[[str, str], int], converts: bool) -> str:
     from rtl.types import selection
 
     address = width("accessor_b", "sram_write__0__payload__address")
-    followed, of_elements = _of_elements(pes, closed)
-    steps, peaks = _steps() | of_elements, _peaks(closed)
+    steps, peaks = _steps(watched) | watched.steps, _peaks(watched)
     if converts:
         # A tile of A in progress, and an item of it that could move.
         shaper, port = f"{MACHINE}.converted_a.row_shaper", f"{MACHINE}.converted_a.selections"
@@ -223,7 +290,7 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bo
         steps["stall_conversion"] = f"64'({wanted} & ~{port}__valid & {port}__ready)"
     lost = [
         f"({MACHINE}.banked_sram.read_request__{n}__valid & ~{MACHINE}.banked_sram.read_request__{n}__ready)"
-        for n in range(pes + 4)
+        for n in range(watched.ports + 2)  # of accessors A and B, too
     ]
     counted = []
     for n, name in enumerate(NAMES):
@@ -232,9 +299,10 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bo
         else:
             counted.append(f"probe[{n}] = probe[{n}] + ({steps.get(name, NOTHING)});")
     counted += [
-        f"if (probe_jobs{n} != 0) probe[{len(NAMES) + n}] = probe[{len(NAMES) + n}] + 64'd1;" for n in range(pes)
+        f"if ({condition}) probe[{len(NAMES) + n}] = probe[{len(NAMES) + n}] + 64'd1;"
+        for n, condition in enumerate(watched.busy)
     ]
-    all_probes = len(NAMES) + pes
+    all_probes = len(NAMES) + len(watched.busy)
     lines_b = "\n".join(
         f"        if ({_moves(port)} && probe_b_seen[{_line(port)}] != probe_b_load) begin\n"
         f"            probe_b_seen[{_line(port)}] = probe_b_load; probe_b_lines = probe_b_lines + 1;\n        end"
@@ -245,9 +313,9 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bo
     last_of_row = f"{MACHINE}.selection_gate.nonzero.o__payload[{selection()['last'].offset}]"
     row_passes = f"({_moves('selection_gate.nonzero.o')} & {last_of_row})"
     parts_of = {
-        "pes": "\n    ".join(followed["pes"]),
-        "begin": "\n            ".join(followed["begin"]),
-        "under_way": "\n        ".join(followed["under_way"]),
+        "pes": "\n    ".join(watched.declared),
+        "begin": "\n            ".join(watched.begin),
+        "under_way": "\n        ".join(watched.under_way),
         "counted": "\n            ".join(counted),
     }
     return f"""\
