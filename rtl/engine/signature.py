@@ -1,6 +1,6 @@
 """The seam between the machine and an intra-tile engine: one signature, one base class."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from amaranth.hdl import Value, unsigned
@@ -8,9 +8,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.unit import Unit
+from ..lib.unit import Fault, Unit
 from ..storage import position_width
 from ..types import (
+    COORDINATE_WIDTH,
     ENTRY_WIDTH,
     POSITION_WIDTH,
     collected_word,
@@ -75,6 +76,8 @@ class EngineSignature(wiring.Signature):
         the fibers that leave are rows of C.
     carries : int
         Sequences of requests for records that share beats.
+    errors : tuple of str
+        Errors of the register map that the engine may find.
 
     Members
     -------
@@ -103,6 +106,8 @@ class EngineSignature(wiring.Signature):
         What is not idle.
     counted : Out
         What each performance counter adds.
+    errors : Out
+        Of each error that it may find, whether it has ``found`` it, and the ``detail``. Absent where there are none.
     """
 
     def __init__(
@@ -119,11 +124,13 @@ class EngineSignature(wiring.Signature):
         events: Mapping[str, int],
         b_fibers: str = "k",
         carries: int = 1,
+        errors: tuple[str, ...] = (),
     ) -> None:
         if b_fibers not in ("k", "j"):
             raise ValueError(f"The rank of B's fibers must be k or j, not {b_fibers!r}")
         self.b_fibers = b_fibers
         region = sram_region(line_address_width)
+        error = data.StructLayout({"found": 1, "detail": COORDINATE_WIDTH})
         super().__init__(
             {
                 "tile": In(tile()),
@@ -147,6 +154,7 @@ class EngineSignature(wiring.Signature):
                 "read_data": In(stream.Signature(64 * lanes)).array(readers),
                 "active": Out(data.StructLayout(dict.fromkeys(activity, 1))),
                 "counted": Out(data.StructLayout({name: unsigned(width) for name, width in events.items()})),
+                **({"errors": Out(data.StructLayout(dict.fromkeys(errors, error)))} if errors else {}),
             }
         )
 
@@ -171,6 +179,7 @@ class Engine(Unit):
     # What a subclass declares, beside its READERS.
     ACTIVITY: ClassVar[tuple[str, ...]]
     SRAM_WRITES: ClassVar[int] = 0
+    ERRORS: ClassVar[tuple[str, ...]] = ()
     B_FIBERS: ClassVar[str] = "k"
 
     def __init__(
@@ -218,6 +227,7 @@ class Engine(Unit):
                 events=self.event_widths,
                 b_fibers=self.B_FIBERS,
                 carries=self.carries,
+                errors=self.ERRORS,
             )
         )
 
@@ -257,6 +267,10 @@ class Engine(Unit):
     def events(self) -> Mapping[str, Value]:
         counted: Any = self.counted
         return {name: counted[name] for name in self.event_widths}
+
+    def faults(self) -> Sequence[Fault]:
+        errors: Any = self.errors if self.ERRORS else None
+        return [Fault(name, errors[name].found, errors[name].detail) for name in self.ERRORS]
 
     def activity(self) -> Mapping[str, Value]:
         active: Any = self.active

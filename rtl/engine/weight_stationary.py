@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
+from ..accessor.coordinate_check import CoordinateCheck
 from ..accessor.lookup import FiberLookup
 from ..accessor.nonzero_reader import NonzeroReader
 from ..lib.check import check_integer
@@ -36,7 +37,8 @@ class WeightStationaryEngine(Engine):
                                                partials --> NonzeroReader ---------------------------------+
 
     The first nonzero of A in a tile waits until the tile's columns of B are in the PEs, where they may be from the tile before.
-    What overflows the buffer of a PE is read once more when the PE asks for it.
+    What overflows the buffer of a PE is read once more when the PE asks for it. Columns of a row of A must rise, and so must rows
+    of a column of B.
 
     Ports of the SRAM, all for reading: the lookup, its columns, partial rows.
 
@@ -63,6 +65,7 @@ class WeightStationaryEngine(Engine):
         ReadClient("c_streamed", 128, "read_c_data", turn=3),
     )
     ACTIVITY = ("b_lookup", "b_streamer", "c_reentry", "collector", "processing_elements")
+    ERRORS = ("bad_row", "bad_coordinate")
     B_FIBERS = "j"
     sram_reads = 3
 
@@ -173,7 +176,7 @@ class WeightStationaryEngine(Engine):
         m.d.comb += [
             joiner.count.eq(tile.size_i),
             joiner.adds.eq(tile.partial_in),
-            *passed(tile, feeder, "begin_j begin_k"),
+            *passed(tile, feeder, "begin_j begin_k size_k"),
             feeder.columns.eq(tile.size_j),
             final.eq(taken.last & (row + 1 == tile.size_i)),
             needs.eq(self.selections.valid & taken.present & ~ready),
@@ -210,6 +213,19 @@ class WeightStationaryEngine(Engine):
                     m.next = "ROWS"
         with m.If(self.assembling):
             m.d.comb += self.selections.ready.eq(lookup.selections.ready)
+        # Entries that overflow their PE pass A in the order of their rows.
+        m.submodules.row_check = check = CoordinateCheck(lanes=1)
+        m.d.comb += [
+            check.moved.eq(self.selections.valid & self.selections.ready & ~self.assembling),
+            check.line[0].coordinate.eq(taken.index),
+            check.mask.eq(taken.present),
+            *passed(taken, check, "last"),
+            check.high.eq(tile.size_k),
+            self.errors.bad_coordinate.found.eq(check.wrong),
+            self.errors.bad_coordinate.detail.eq(check.coordinate),
+            self.errors.bad_row.found.eq(feeder.wrong),
+            self.errors.bad_row.detail.eq(feeder.coordinate),
+        ]
 
     def _read(
         self, m: Module, lookup: FiberLookup, feeder: ColumnFeeder, reader: NonzeroReader, joiner: RowJoiner

@@ -285,7 +285,7 @@ class Machine(Block):
             c.written.eq(self.clients.written(c)),
             c.scratch_retired.eq(self.clients.retired("c_scratch")),
         ]
-        units = (memory, self.gate, self.a, self.b, check, control, *self.converters, monitor, c)
+        units = (memory, self.gate, self.a, self.b, self.tile_engine, check, control, *self.converters, monitor, c)
         report_faults(m, control, [fault for unit in units for fault in unit.faults()])
 
 

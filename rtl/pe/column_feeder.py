@@ -14,6 +14,7 @@ from ..lib.stream import StreamQueue
 from ..storage import position_width
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, fiber_nonzero, fiber_place, leaf_item, selection
 from .bumped_walk import check_region
+from .column_check import ColumnCheck
 from .common import index_width as bits_of_index
 from .match_buffer import check_entries
 from .weight_stationary_array import part_of_pe, word_of_pe
@@ -41,7 +42,7 @@ class ColumnFeeder(Block):
     -------
     start : In(1)
         Pulse while ``idle``.
-    columns, begin_j, begin_k : In(COORDINATE_WIDTH)
+    columns, begin_j, begin_k, size_k : In(COORDINATE_WIDTH)
         Of the tile, which has at most as many columns as there are PEs. Constant from ``start`` to the next.
     wanted : Out(stream of ``selection``), leaves : In(stream of ``leaf_item``)
         Columns of the tile by their numbers in it; where each of them is.
@@ -51,6 +52,8 @@ class ColumnFeeder(Block):
         Of the array.
     idle : Out(1)
         Everything was sent.
+    wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
+        Pulse, 2 cycles after its words: a row of B that is not in the tile, or does not rise (:class:`ColumnCheck`).
 
     Timing
     ------
@@ -69,7 +72,7 @@ class ColumnFeeder(Block):
         super().__init__(
             {
                 "start": In(1),
-                **dict.fromkeys(("columns", "begin_j", "begin_k"), In(COORDINATE_WIDTH)),
+                **dict.fromkeys(("columns", "begin_j", "begin_k", "size_k"), In(COORDINATE_WIDTH)),
                 "wanted": Out(stream.Signature(selection())),
                 "leaves": In(stream.Signature(leaf_item(address_width))),
                 "places": Out(stream.Signature(fiber_place(address_width))),
@@ -77,6 +80,8 @@ class ColumnFeeder(Block):
                 "refill": In(stream.Signature(part_of_pe(pes, POSITION_WIDTH, region))),
                 "weights": Out(stream.Signature(word_of_pe(pes, POSITION_WIDTH))),
                 "idle": Out(1),
+                "wrong": Out(1),
+                "coordinate": Out(COORDINATE_WIDTH),
             }
         )
 
@@ -86,8 +91,10 @@ class ColumnFeeder(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         pe_bits = bits_of_index(self.pes)
-        # What is sent to a PE: a column's header, and ``some`` nonzeros.
-        sent = data.StructLayout({"pe": pe_bits, "header": 1, "some": 1, "length": POSITION_WIDTH})
+        # What is sent to a PE: a column's header, and ``some`` nonzeros, from its nonzero ``index`` on.
+        sent = data.StructLayout(
+            {"pe": pe_bits, "header": 1, "some": 1, "length": POSITION_WIDTH, "index": POSITION_WIDTH}
+        )
         m.submodules.fibers = fibers = StreamQueue(shape=sent, depth=FIBERS)
         kept = data.StructLayout({"in_memory": 1, "position": position_width(self.address_width)})
         m.submodules.columns_of_pes = table = Memory(shape=kept, depth=self.pes, init=[])
@@ -124,6 +131,7 @@ class ColumnFeeder(Block):
             m.d.comb += [
                 job.pe.eq(part.pe),
                 count.eq(part.part.count >> 1),
+                job.index.eq(part.part.index >> 1),
                 place.in_memory.eq(get.data.in_memory),
                 place.position.eq(get.data.position + (part.part.index >> 1)),
                 offered.eq(self.refill.valid),
@@ -169,8 +177,21 @@ class ColumnFeeder(Block):
             self.nonzeros.ready.eq(fibers.valid & ~header & named & self.weights.ready),
             fibers.ready.eq(moves & Mux(header, ~head.some, named & nonzero.last)),
         ]
+        number = Signal(POSITION_WIDTH)  # nonzeros that have been sent of these
+        m.submodules.column_check = check = ColumnCheck(pes=self.pes)
+        m.d.comb += [
+            check.moved.eq(moves & named),
+            *passed(head, check, "pe"),
+            check.index.eq(head.index + number),
+            check.row.eq(nonzero.coordinate),
+            check.low.eq(self.begin_k),
+            check.high.eq(self.begin_k + self.size_k),
+            *passed(check, self, "wrong coordinate"),
+        ]
+        with m.If(moves & named):
+            m.d.sync += number.eq(number + 1)
         with m.If(fibers.valid & fibers.ready):
-            m.d.sync += [begun.eq(0), named.eq(0)]
+            m.d.sync += [begun.eq(0), named.eq(0), number.eq(0)]
         with m.Elif(moves):
             m.d.sync += [begun.eq(1), named.eq(Mux(header, 0, ~named))]
 

@@ -177,6 +177,8 @@ def _expected(
 ) -> Conversion:
     """Entries that change their order go to the SRAM once, or are read twice from the source, once to count them.
 
+    A dense source does not say beforehand how many they are: it is read twice whatever the SRAM holds.
+
     What a pass writes to scratch memory is written bucket by bucket: a beat that buckets share is written by each. ``keys``: of
     each entry, what it is sorted by.
     """
@@ -184,8 +186,9 @@ def _expected(
     read, written = (side.beats(beat) for side in (source, target))
     digit_bits, passes, scratch_bytes = sorting(design, shape, source, target)
     entry_cycles = passes * (MEMORY_ENTRY_CYCLES if scratch_bytes else SRAM_ENTRY_CYCLES)
-    if scratch_bytes:
+    if scratch_bytes or (passes and source.kind == "dense"):
         read *= 2
+    if scratch_bytes:
         size = entry_bytes(shape, value)
         for number in range(passes):
             counts = np.bincount(keys >> (number * digit_bits) & ((1 << digit_bits) - 1))

@@ -10,8 +10,8 @@ import numpy as np
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.compare import compare_bits
-from sw.golden.spgemm import multiply
-from sw.model.machine import run_model
+from sw.golden.product import product_of
+from sw.model.tier import simulate
 from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import MemoryImage, build_image
@@ -21,7 +21,7 @@ from sw.runtime.simulation.engine import observe, watch_regions
 from sw.runtime.simulation.loader import BusTiming, Region, Simulation
 from sw.runtime.simulation.sources import accelerator_sources
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LOAD_PLANNED, LOAD_TILE
+from sw.scheme.terms import B_BY_COLUMNS, LOAD_PLANNED, LOAD_TILE
 from verif.counters import check_counters
 from verif.soak.machine import ARENA, joined
 
@@ -49,6 +49,7 @@ class Case:
     scratch_lines: int = 0  # of C's, in which the first lines of scratch fibers stay
     band: bool = False  # A has all elements beside its diagonal: the rows of B come in order, and no list is needed
     density: float = 0.3
+    config: str = "tiny"
 
 
 # Together they use every path: rows of C that leave, stay and come back, pieces that are assembled, scratch fibers, tiles
@@ -67,6 +68,11 @@ CASES: Mapping[str, Case] = {
     # Of a long row 12 lines stay on chip, or 4; the others go through memory.
     "scratch on chip": Case("ijk", (13, 16, 18), c_lines=32, keep_c=False, scratch_lines=32, density=0.6),
     "scratch beside partial rows": Case("ijk", (7, 16, 9), c_lines=56, scratch_lines=16, density=0.6),
+    # Weight-stationary PEs, whose buffers columns of more than 8 nonzeros overflow.
+    "array, all ranks cut": Case("kij", (7, 2, 7), b_lines=12, config="flex_tiny"),
+    "array, C on chip": Case("ijk", (7, 2, 6), a_lines=30, b_lines=20, c_lines=40, config="flex_tiny"),
+    "array, B overbooked": Case("jik", (7, 2, 18), b_lines=8, density=0.6, config="flex_tiny"),
+    "array, B streamed": Case("jki", (13, 2, 18), b_lines=0, density=0.6, config="flex_tiny"),
 }
 
 
@@ -86,9 +92,9 @@ class Outcome:
 
 
 @cache
-def machine(records: str = "plain") -> tuple[Design, Path]:
-    """The smallest design and its library."""
-    design = load_design("tiny", [f"memory.records={records}"])
+def machine(records: str = "plain", config: str = "tiny") -> tuple[Design, Path]:
+    """A small design and its library."""
+    design = load_design(config, [f"memory.records={records}"])
     return design, build(accelerator_sources(design), top="accelerator", data_bits=design.axi.data_bits)
 
 
@@ -158,7 +164,7 @@ class FaultBench:
     """
 
     def __init__(self, case: Case, *, records: str = "plain", timing: BusTiming = CALM, arena: bool = False) -> None:
-        self.design, library = machine(records)
+        self.design, library = machine(records, case.config)
         self.a = band(13, 18, 6) if case.band else operand(13, 18, case.density, 1)
         self.b = operand(18, 16, case.density, 2)
         chosen = scheme(self.design, case, self.a).clip(13, 16, 18)
@@ -169,13 +175,16 @@ class FaultBench:
         assert field_value("MODES", "listed", self.image.registers["MODES"]) == (
             case.load != LOAD_TILE and not case.band
         )
-        golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", chosen)
+        golden = product_of(self.design.pe, self.a, self.b, chosen)
         self.golden = golden.structural
         if arena:
             self.image = joined(self.image)
         self.memory = _regions(self.image, arena)
         self.pristine = {region.name: region.data.copy() for region in self.memory}
-        self.model = run_model(self.design, planned)
+        self.model = simulate(self.design, planned)
+        # B as it lies in memory: its rows, or its columns.
+        self.by_columns = self.design.pe.dataflow in B_BY_COLUMNS
+        self.stored_b = self.b.transposed() if self.by_columns else self.b
         self.macs = golden.macs
         self.simulation = Simulation(library, self.memory, timing)
         watch_regions(self.simulation, self.image)
@@ -192,6 +201,10 @@ class FaultBench:
     @property
     def registers(self) -> dict[str, int]:
         return dict(self.image.registers)
+
+    def fibers(self, tensor: str) -> int:
+        """Of ``a`` or ``b``, as the hardware counts them."""
+        return self.registers["SHAPE_I" if tensor == "a" else "SHAPE_J" if self.by_columns else "SHAPE_K"]
 
     def restore(self) -> None:
         """Memory as it was at first, no faults any more."""

@@ -102,9 +102,9 @@ def judge(bench: FaultBench, what: str) -> ErrorCode:
 @pytest.mark.parametrize("tensor", ["a", "b"])
 def test_wrong_columns(bench: FaultBench, tensor: str, fault: str) -> None:
     registers = bench.registers
-    rows = registers["SHAPE_I"] if tensor == "a" else bench.b.rows
-    extent = extent_of(registers, "a") if tensor == "a" else bench.b.columns
-    pointers = words(bench, "a_pointers")[: rows + 1].astype(int) if tensor == "a" else bench.b.pointers
+    rows = registers["SHAPE_I"] if tensor == "a" else bench.stored_b.rows
+    extent = extent_of(registers, "a") if tensor == "a" else bench.stored_b.columns
+    pointers = words(bench, "a_pointers")[: rows + 1].astype(int) if tensor == "a" else bench.stored_b.pointers
     long = [row for row in range(rows) if pointers[row + 1] - pointers[row] > 1]
     codes = set()
     for row in random.Random(f"{tensor} {fault}").sample(long, ROWS_STRUCK):
@@ -123,7 +123,7 @@ def test_wrong_columns(bench: FaultBench, tensor: str, fault: str) -> None:
 @pytest.mark.parametrize("fault", POINTERS)
 @pytest.mark.parametrize("tensor", ["a", "b"])
 def test_wrong_pointers(bench: FaultBench, tensor: str, fault: str) -> None:
-    rows = bench.registers["SHAPE_I" if tensor == "a" else "SHAPE_K"]
+    rows = bench.fibers(tensor)
     for row in random.Random(f"{tensor} {fault}").sample(range(1, rows), ROWS_STRUCK):
         bench.restore()
         pointers = words(bench, f"{tensor}_pointers")

@@ -123,6 +123,8 @@ class StationaryBench(EngineBench):
         super().every_cycle()
         counted = self.block.layout("counted").unpack(int(self.dut.counted.value))
         self.merged += counted["merged"]
+        errors = self.block.layout("errors").unpack(int(self.dut.errors.value))
+        assert not any(error["found"] for error in errors.values()), errors
         coverage.hit("bus_waited", bool(counted["pe_stall_input"]))
         coverage.hit("rows_waited", bool(counted["stall_collect"]))
 

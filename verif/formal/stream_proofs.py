@@ -367,7 +367,7 @@ def _rules_of_stationary() -> Iterator[Proof]:
         "column_feeder.streams",
         f"ColumnFeeder of 2 PEs: {CLAIM}",
         lambda block=ColumnFeeder: FeederRules(
-            block(**feeder), steady=("columns", "begin_j", "begin_k"), answers=[Answer("wanted", "leaves")]
+            block(**feeder), steady=("columns", "begin_j", "begin_k", "size_k"), answers=[Answer("wanted", "leaves")]
         ),
         depth=14,
     )

@@ -12,11 +12,15 @@ from tests.rtl.port_bench import PortBench
 
 SIZES = {"pes": 3, "entries": 8, "region": 4, "address_width": 32}
 MOST = SIZES["entries"] // 2
-BEGIN_K, BEGIN_J = 100, 40
+BEGIN_K, BEGIN_J, SIZE_K = 100, 40, 60
 
 #: name -> (module, source snippet, what it becomes)
 FAULTS = {
     "coordinates_of_the_matrix": ("column_feeder", "nonzero.coordinate - self.begin_k", "nonzero.coordinate"),
+    "rows_are_not_checked": ("column_feeder", "check.moved.eq(moves & named)", "check.moved.eq(0)"),
+    "each_part_begins_a_column": ("column_feeder", "job.index.eq(part.part.index >> 1)", "job.index.eq(0)"),
+    "nonzeros_are_not_counted": ("column_feeder", "number.eq(number + 1)", "number.eq(number)"),
+    "bounds_without_the_begin": ("column_feeder", "check.high.eq(self.begin_k + self.size_k)", "check.high.eq(self.size_k)"),
     "whole_column": ("column_feeder", "count.eq(_least(found.leaf.length, most))", "count.eq(found.leaf.length)"),
     "part_from_the_begin": ("column_feeder", "get.data.position + (part.part.index >> 1)", "get.data.position"),
     "column_of_another_pe": ("column_feeder", "get.addr.eq(part.pe)", "get.addr.eq(0)"),
@@ -66,6 +70,8 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
 
         def each(ctx: Any) -> None:
             served(ctx)
+            if ctx.get(dut.wrong):
+                findings.append(ctx.get(dut.coordinate))
             idle.append(1) if ctx.get(dut.idle) and not refill else idle.clear()
 
         await bench.until(ctx, lambda: len(idle) > 3, limit=3000, each=each)
@@ -82,11 +88,18 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
         nonlocal columns
         for count in (3, 1, 2, 3):
             columns = [
-                [(k, rng.getrandbits(32)) for k in sorted(rng.sample(range(60), rng.choice([0, 1, MOST, 11])))]
+                [(k, rng.getrandbits(32)) for k in sorted(rng.sample(range(SIZE_K), rng.choice([0, 1, MOST, 11])))]
                 for _ in range(count)
             ]
+            spoiled = []
+            if count == 2 and len(columns[0]) > MOST:
+                # In the last part: a row outside the tile at its end, or that of the part before at its begin.
+                at, row = rng.choice([(-2, SIZE_K), (-3, columns[0][-4][0])])
+                columns[0][at] = row, columns[0][at][1]
+                spoiled = [BEGIN_K + row]
             wanted.clear(), places.clear(), asked.clear(), read.clear()
-            for name, value in (("columns", count), ("begin_j", BEGIN_J), ("begin_k", BEGIN_K), ("start", 1)):
+            tile = {"columns": count, "begin_j": BEGIN_J, "begin_k": BEGIN_K, "size_k": SIZE_K}
+            for name, value in (*tile.items(), ("start", 1)):
                 ctx.set(getattr(dut, name), value)
             await ctx.tick()
             ctx.set(dut.start, 0)
@@ -103,7 +116,10 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
                     refill.append({"pe": pe, "part": {"index": 2 * first, "count": 4}})
                     expected += [one for k, v in column[first : first + 2] for one in (word(pe, 1, k), word(pe, 0, v))]
             await settle(ctx, expected)
+            assert findings == spoiled
+            findings.clear()
 
+    findings: list[int] = []
     columns: list[list[tuple[int, int]]] = []
     asked: list[int] = []
     read: list[Any] = []
@@ -112,7 +128,7 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
 
 @pytest.mark.parametrize("chance", [1.0, 0.6])
 def test_columns_and_parts(chance: float) -> None:
-    for seed in range(3):
+    for seed in range(6):
         exercise(ColumnFeeder, seed, chance)
 
 
@@ -120,5 +136,5 @@ def test_columns_and_parts(chance: float) -> None:
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = planted(tmp_path, monkeypatch, "pe", FAULTS[name], "column_feeder.ColumnFeeder")
     with where as (block,), pytest.raises(AssertionError):
-        for seed in range(3):
+        for seed in range(6):
             exercise(block, seed)

@@ -16,7 +16,7 @@ from sw.timing.constants import (
 )
 
 LATENCY = 25
-MEMORY = Memory(lanes=2, burst=16, latency=LATENCY, line=1.0, outstanding=16)
+MEMORY = Memory(lanes=2, burst=16, latency=LATENCY, reader=0, line=1.0, outstanding=16)
 THERE = Columns(words=0, on_chip=True, loaded=0)
 
 
