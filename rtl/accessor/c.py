@@ -232,6 +232,7 @@ class AccessorC(Unit):
         step = Signal(range(MOST_PARTS + 1))
         joined = self.joined if self.joins else Const(0, 1)
         parts = joined & ~to_rows  # this tile's rows are parts
+        before_step = Signal(POSITION_WIDTH)  # words that parts of earlier steps have
         stays = self.buffering & ~want.last_k
         with m.If(take):
             m.d.sync += [
@@ -242,13 +243,17 @@ class AccessorC(Unit):
                 on_chip.eq(stays),
                 first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
             ]
+            if self.joins:
+                earlier = _times(want.step, self.part_words)
+                m.d.sync += before_step.eq(Mux(joined & ~want.last_k, earlier, 0))
             with m.If(want.k_step):
                 m.d.sync += parity.eq(~parity & ~joined)
         m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
         back = _bring_back(m, self, partial_rows, store.partials, take & want.partial_in, step)
         idle = [block.idle for block in (rows, partials, scratch, positions, store, *back)]
+        # Said a cycle late: what it lets begin goes through long paths of its own.
+        m.d.sync += self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all() & ~take)
         m.d.comb += [
-            self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all()),
             self.tile.ready.eq(self.drained),
             take.eq(self.tile.valid & self.tile.ready),
             self.stored.eq(rows.position),
@@ -259,7 +264,7 @@ class AccessorC(Unit):
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
             positions.silent.eq(stays),
-            positions.first_row.eq(first_row + Mux(parts, _times(step, self.part_words) if self.joins else 0, 0)),
+            positions.first_row.eq(first_row + before_step),
             positions.first_free.eq(partial_rows.first_read),
             positions.row_done.eq(store.row_done),
             store.flush.eq(positions.flush & on_chip),

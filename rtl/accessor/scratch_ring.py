@@ -15,7 +15,7 @@ from .line_packer import packed_line
 __all__ = ["MARGIN", "ROWS", "ScratchRing"]
 
 # Lines that words on their way between collector and ring may take: two wait in the collector's queue, one is packed, two
-# lines wait for the SRAM.
+# lines wait for the ring, which says a cycle late whether it is open.
 MARGIN = 8
 # Long rows that the other lines are enough for, power of two: one comes while the one before it is merged.
 ROWS = 2

@@ -13,6 +13,7 @@ from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import element_count, line_bytes
 from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, scratch_places, sram_write, write_beat, write_request
 from .fiber_appender import FiberAppender
+from .line_packer import packed_line
 from .line_writer import REQUESTS_WIDTH
 from .scratch_ring import ScratchRing
 
@@ -113,7 +114,10 @@ class ScratchWriter(Block):
         )
         connect(m, flipped(self.write_request), appender.write_request)
         connect(m, flipped(self.write_data), appender.write_data)
-        connect(m, appender.kept, ring.kept)
+        # Left through a queue, so that no word waits for what the ring finds of its line in the same cycle.
+        m.submodules.kept = kept = StreamQueue(shape=packed_line(self.lanes), depth=2)
+        connect(m, appender.kept, kept.i)
+        connect(m, kept.o, ring.kept)
         connect(m, ring.sram_write, flipped(self.sram_write))
         pending_shape = data.StructLayout({"fiber": scratch_fiber(self.scratch_slots), "requests": REQUESTS_WIDTH})
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=PENDING)
@@ -153,7 +157,7 @@ class ScratchWriter(Block):
         after = Signal(POSITION_WIDTH)
         complete = Signal(scratch_fiber(self.scratch_slots))
         m.d.comb += [
-            appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled),
+            appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled & (kept.level == 0)),
             allowed.eq((~self.first | fresh) & (pending.level <= PENDING - 2) & (~told.o.valid | self.results.ready)),
             appender.words.payload.eq(word),
             appender.words.valid.eq(self.words.valid & allowed),
@@ -176,7 +180,7 @@ class ScratchWriter(Block):
 
         retired = Signal(REQUESTS_WIDTH)
         surplus = Signal(REQUESTS_WIDTH)
-        arrived = ~surplus[-1] & ring.idle
+        arrived = ~surplus[-1] & (kept.level == 0) & ring.idle
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),
@@ -186,6 +190,8 @@ class ScratchWriter(Block):
             told.i.valid.eq(pending.o.valid & arrived),
             told.i.payload.eq(pending.o.payload.fiber),
             pending.o.ready.eq(told.i.ready & arrived),
-            self.idle.eq(appender.idle & ring.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
+            self.idle.eq(
+                appender.idle & (kept.level == 0) & ring.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid
+            ),
         ]
         return m

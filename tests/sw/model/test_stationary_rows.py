@@ -130,7 +130,7 @@ def waits_of(columns, *, region=2, answer=40, rows_of_a=3):
     state = np.tile(sizes[1:], (len(columns), 1))
     waits, parts = np.zeros(rows_of_a, np.int64), np.zeros((len(columns), 3), np.int64)
     answers = np.full(len(columns), answer, np.int64)
-    bumped_waits(begin, begin + 8, a, b, starts[:-1], starts[1:], sizes, state, answers, 2, 2, parts, waits)
+    bumped_waits(begin, begin + 8, a, b, starts[:-1], starts[1:], sizes, state, answers, 2, 2, 64, parts, waits)
     return waits, parts
 
 
