@@ -122,7 +122,7 @@ DEAR = {
     "papers_sparseloop table7": "4,000 mappings of each layer",
     "papers_sparseloop saving": "4,000 mappings of each layer",
     "papers_sparseloop designs": "4,000 mappings of each layer and design",
-    "timing --all": "five placements of each block, hours",
+    "timing --seeds 3 --all": "three placements of each block, an hour",
     "area": "Yosys takes minutes for `edge`",
     "cells": "a cell library that is not part of the project",
     "builds": "a cell library that is not part of the project, an hour",
