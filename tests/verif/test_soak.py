@@ -82,7 +82,7 @@ def test_cases_are_legal() -> None:
 
 # Least share of the products or cases, in percent, that have this.
 SHARES = {
-    "scheme": dict.fromkeys(KINDS, 5),
+    "scheme": dict.fromkeys(KINDS, 4),  # a fifth of the designs has no lists and no tuning
     "order": dict.fromkeys(("ijk", "ikj", "jik", "jki", "kij", "kji"), 5),
     "plan": dict.fromkeys(PLANS, 15),
     "operands": {"small": 8, "medium": 8, "large": 3, "hubs": 3, "long": 3, "wide": 3},
