@@ -38,7 +38,7 @@ from verif.soak.tally import DIMENSIONS, Tally, tags_of
 from verif.soak.wrong import corrupt
 from verif.stored import tells_rows, wrong_product
 
-DRAWN = 240
+DRAWN = 400
 DESIGNS = 30
 
 
@@ -94,7 +94,7 @@ SHARES = {
     "partitions": dict.fromkeys(("ABC", "ACB", "BAC", "BCA", "CAB", "CBA"), 5),
     "scratch fibers": {"on chip": 15, "in memory": 15},
     "faults": dict.fromkeys(DISTURBANCES, 5),
-    "longest row": {"1000-9999": 6},
+    "longest row": {"1000-9999": 4},
     "longest side": {"1000-9999": 15},
     "MACs": {"100-999": 10, "1000-9999": 15},
 }
