@@ -232,7 +232,6 @@ class AccessorC(Unit):
         step = Signal(range(MOST_PARTS + 1))
         joined = self.joined if self.joins else Const(0, 1)
         parts = joined & ~to_rows  # this tile's rows are parts
-        before_step = Signal(POSITION_WIDTH)  # words that parts of earlier steps have
         stays = self.buffering & ~want.last_k
         with m.If(take):
             m.d.sync += [
@@ -243,9 +242,6 @@ class AccessorC(Unit):
                 on_chip.eq(stays),
                 first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
             ]
-            if self.joins:
-                earlier = _times(want.step, self.part_words)
-                m.d.sync += before_step.eq(Mux(joined & ~want.last_k, earlier, 0))
             with m.If(want.k_step):
                 m.d.sync += parity.eq(~parity & ~joined)
         m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
@@ -264,7 +260,7 @@ class AccessorC(Unit):
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
             positions.silent.eq(stays),
-            positions.first_row.eq(first_row + before_step),
+            positions.first_row.eq(first_row + _before_step(m, self, take)),
             positions.first_free.eq(partial_rows.first_read),
             positions.row_done.eq(store.row_done),
             store.flush.eq(positions.flush & on_chip),
@@ -276,13 +272,11 @@ class AccessorC(Unit):
         # Partial rows, from memory or from chip.
         m.d.comb += [
             partial_rows.row.eq(position_index),
-            partial_rows.rows.eq(count),
             partial_rows.positions.eq(self.regions.tile_positions),
             *passed(self, store, "base lines bound sram_response"),
             *passed(store, self, "occupied"),
             store.half.eq(parity),
-            store.rows.eq(count),
-            store.read_rows.eq(count),
+            *(rows_of_tile.eq(count) for rows_of_tile in (partial_rows.rows, store.rows, store.read_rows)),
             store.spill_position.eq(partials.position),
             *passed(self, fibers, "scratch"),
             fibers.final_rows.eq(to_rows),
@@ -383,6 +377,15 @@ def _bring_back(
         parts.positions.eq(owner.regions.partial1),
     ]
     return [partial_rows, parts]
+
+
+def _before_step(m: Module, owner: AccessorC, take: Signal) -> Signal:
+    """Words of positions that parts of earlier steps have, from the cycle after ``take`` on; 0 for rows that are no parts."""
+    words, want = Signal(POSITION_WIDTH, name="before_step"), owner.tile.payload
+    if owner.joins:
+        with m.If(take):
+            m.d.sync += words.eq(Mux(owner.joined & ~want.last_k, _times(want.step, owner.part_words), 0))
+    return words
 
 
 def _times(number: Signal, value: Value) -> Value:
