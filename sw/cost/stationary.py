@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from sw.formats.memory_csr import ELEMENT_BYTES
+from sw.formats.memory_csr import ELEMENT_BYTES, WORD_BYTES
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
@@ -19,8 +19,6 @@ from .predict import Prediction
 from .protocol import Machine
 
 __all__ = ["predict_stationary"]
-
-WORD_BYTES = 4
 
 
 def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:

@@ -17,11 +17,12 @@ from .csr import Csr
 from .sparse_tensor import VALUE_BITS
 from .storage_format import coordinate_bits
 
-__all__ = ["CSR32", "ELEMENT_BYTES", "WORD_BITS", "MemoryCsr", "memory_csr"]
+__all__ = ["CSR32", "ELEMENT_BYTES", "WORD_BITS", "WORD_BYTES", "MemoryCsr", "memory_csr"]
 
 # Of a coordinate and of a value on chip.
 WORD_BITS = 32
 _WORD = np.dtype("<u4")
+WORD_BYTES = _WORD.itemsize
 _ELEMENT = np.dtype([("coordinate", _WORD), ("bits", _WORD)])
 # Of a nonzero on chip.
 ELEMENT_BYTES = _ELEMENT.itemsize

@@ -7,6 +7,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.types import LogicArray
 
 from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.bench_engine import EngineBench
@@ -28,6 +29,8 @@ class StationaryBench(EngineBench):
         super().__init__(dut, idle, backpressure, seed, drive=("selections", "partials"))
         self.pes = int(self.block.parameters["pes"])
         self.nonzeros = int(self.block.parameters["entries"]) // 2
+        errors = self.block.layout("errors")
+        self.found = errors.pack({name: {"found": 1} for name in errors.unpack(0)})
         self.columns: list[Fiber] = []
         self.begin_j, self.begin_k = 0, 0
         self.merged = 0
@@ -123,8 +126,10 @@ class StationaryBench(EngineBench):
         super().every_cycle()
         counted = self.block.layout("counted").unpack(int(self.dut.counted.value))
         self.merged += counted["merged"]
-        errors = self.block.layout("errors").unpack(int(self.dut.errors.value))
-        assert not any(error["found"] for error in errors.values()), errors
+        errors = self.dut.errors.value
+        # What an error names means nothing until it is found.
+        found = errors & LogicArray(self.found, errors.range)
+        assert not int(found), f"errors found at {found}"
         coverage.hit("bus_waited", bool(counted["pe_stall_input"]))
         coverage.hit("rows_waited", bool(counted["stall_collect"]))
 
