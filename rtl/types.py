@@ -6,7 +6,7 @@ beats of the bus: ``lanes`` elements, lane 0 in the low bits. First struct field
 
 from typing import Any
 
-from amaranth.hdl import unsigned
+from amaranth.hdl import Cat, Const, unsigned
 from amaranth.lib import data
 
 from .storage import COORDINATE_WIDTH, VALUE_WIDTH, position_width
@@ -34,12 +34,14 @@ __all__ = [
     "long_leaf_lines",
     "memory_burst",
     "pair",
+    "part_of_one",
     "partial_fiber",
     "placed_pair",
     "quadrant_counts",
     "read_request",
     "record_request",
     "ring_place",
+    "row_part",
     "row_place",
     "scratch_fiber",
     "scratch_places",
@@ -133,6 +135,19 @@ def selection() -> data.StructLayout:
     ``present = 0`` only carries the row's ``last``.
     """
     return data.StructLayout({"index": POSITION_WIDTH, "weight": VALUE_WIDTH, "present": 1, "last": 1})
+
+
+def row_part(lanes: int) -> data.StructLayout:
+    """The next ``count`` nonzeros of a row of A, those that lie in one line. ``last``: the row ends with them."""
+    nonzero = data.StructLayout({"index": POSITION_WIDTH, "weight": VALUE_WIDTH})
+    return data.StructLayout({"last": 1, "count": range(lanes + 1), "items": data.ArrayLayout(nonzero, lanes)})
+
+
+def part_of_one(lanes: int, one: Any) -> Any:
+    """A selection as a part of a row."""
+    items = Cat(one.index, one.weight, Const(0, (lanes - 1) * (POSITION_WIDTH + VALUE_WIDTH)))
+    count = Cat(one.present, Const(0, lanes.bit_length() - 1))
+    return row_part(lanes)(Cat(one.last, count, items))
 
 
 def leaf_item(address_width: int) -> data.StructLayout:

@@ -1,9 +1,9 @@
-"""Accessor of A: hands out the tile's elements row by row, each selecting a fiber of B; from memory or from its partition."""
+"""Accessor of A: hands out the tile's nonzeros row by row, from memory or from its partition."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,6 +15,7 @@ from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
     record_request,
+    row_part,
     segment_word,
     selection,
     sram_response,
@@ -34,7 +35,7 @@ ELEMENTS = READ_CLIENTS.index("elements")  # the reader's client port for elemen
 
 
 class AccessorA(Unit):
-    """Fetches A's part of a tile (``T_i x T_k``) and hands out one selection for each element.
+    """Fetches A's part of a tile (``T_i x T_k``) and hands out one selection for each nonzero, or those of a line together.
 
     Streaming mode reads it from memory at each visit. In buffering mode ``load`` puts it into the partition once, and
     each visit reads it from there; rows that did not fit are read from memory at each visit. They pass through the
@@ -51,6 +52,8 @@ class AccessorA(Unit):
         Bits of an SRAM line address.
     burst_beats : int
         Beats of the longest burst that is asked for, power of two.
+    parts : bool
+        Nonzeros of a row that lie in one line are handed out together.
 
     Members
     -------
@@ -66,7 +69,7 @@ class AccessorA(Unit):
     pointers, positions, elements : In(address_width)
         Byte addresses of the operand's arrays, bus-aligned: row pointers, begin positions, elements. Constant during a run.
     selections : Out(stream)
-        ``index`` is k relative to the tile's begin; the last one of each row has ``last`` set.
+        Selections, or parts of rows. ``index`` is k relative to the tile's begin; the last one of each row has ``last`` set.
     sram_write : Out(stream).array(2), sram_request, sram_response
         Write ports for data and metadata, and a read port, of the banked SRAM.
     read_request, read_data, write_request, write_data
@@ -82,13 +85,15 @@ class AccessorA(Unit):
 
     Timing
     ------
-    One selection a cycle; a tile begins when the one before has been handed out.
+    One selection or part a cycle; a tile begins when the one before has been handed out.
     """
 
     READERS = read_clients("a")
     WRITERS = (word_client("a_positions", "write_a_meta"),)
 
-    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
+    def __init__(
+        self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, parts: bool = False
+    ) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Address width", address_width, 8, 64)
         check_integer("Line address width", line_address_width, 1, 32)
@@ -97,6 +102,7 @@ class AccessorA(Unit):
         self.address_width = address_width
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
+        self.parts = bool(parts)
         super().__init__(
             {
                 "buffering": In(1),
@@ -107,7 +113,7 @@ class AccessorA(Unit):
                 "pointers": In(address_width),
                 "positions": In(address_width),
                 "elements": In(address_width),
-                "selections": Out(stream.Signature(selection())),
+                "selections": Out(stream.Signature(row_part(lanes) if self.parts else selection())),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "sram_request": Out(stream.Signature(line_address_width)),
                 "sram_response": In(sram_response(lanes)),
@@ -126,7 +132,8 @@ class AccessorA(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+        return sizes | ({"p": 1} if self.parts else {})
 
     def events(self) -> Mapping[str, Value]:
         return {"hits_a": self.event_resident, "bumped_fetches_a": self.event_bumped, "buffer_peak_a": self.occupied}
@@ -146,11 +153,9 @@ class AccessorA(Unit):
         )
         m.submodules.player = player = SegmentPlayer(line_address_width=self.line_address_width, **sizes)
         m.submodules.words = words = StreamQueue(shape=segment_word(self.lanes), depth=4)
-        m.submodules.unroller = unroller = Unroller(lanes=self.lanes)
         connect(m, flipped(self.write_request), reader.write_request)
         connect(m, flipped(self.write_data), reader.write_data)
         connect(m, flipped(self.sram_request), player.sram_request)
-        connect(m, words.o, unroller.words)
         connect(m, reader.sizes, loader.row_sizes)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), loader.sram_write[n])
@@ -161,8 +166,10 @@ class AccessorA(Unit):
 
         empty_rows = Signal(POSITION_WIDTH)
         base = Signal(COORDINATE_WIDTH)
+        handed = self.selections.signature.create(path=("handed",))  # but for empty rows
+        (self._hand_out_parts if self.parts else self._hand_out)(m, words, handed, base)
         loading = Signal()  # what the reader delivers goes into the partition
-        playing = Signal()  # what goes to the unroller comes from the player
+        playing = Signal()  # words come from the player
         idle = Signal()  # says so a cycle late: what it lets begin goes through long paths of its own
         take_load = Signal()
         take_tile = Signal()
@@ -172,7 +179,7 @@ class AccessorA(Unit):
             & player.idle
             & (empty_rows == 0)
             & (words.level == 0)
-            & ~unroller.nonzeros.valid
+            & ~handed.valid
             & ~take_load
             & ~take_tile
         )
@@ -192,7 +199,7 @@ class AccessorA(Unit):
         with m.If(take_load):
             m.d.sync += [loading.eq(1), playing.eq(0)]
 
-        # Reader and player share the unroller and the client port for elements: only one of them is at work.
+        # Reader and player share the way out and the client port for elements: only one of them is at work.
         shared_request, shared_data = self.read_request[ELEMENTS], self.read_data[ELEMENTS]
         own_request, own_data = reader.read_request[ELEMENTS], reader.read_data[ELEMENTS]
         m.d.comb += [
@@ -213,22 +220,43 @@ class AccessorA(Unit):
             reader.segments.ready.eq(Mux(loading, loader.segments.ready, words.i.ready & ~playing)),
         ]
 
-        item = unroller.nonzeros
         out = self.selections
         with m.If(empty_rows != 0):
             m.d.comb += [out.valid.eq(1), out.payload.last.eq(1)]
             with m.If(out.ready):
                 m.d.sync += empty_rows.eq(empty_rows - 1)
         with m.Else():
-            m.d.comb += [
-                out.valid.eq(item.valid),
-                item.ready.eq(out.ready),
-                out.payload.index.eq(item.payload.nonzero.coordinate - base),
-                out.payload.weight.eq(item.payload.nonzero.value),
-                out.payload.present.eq(item.payload.present),
-                out.payload.last.eq(item.payload.last),
-            ]
+            m.d.comb += [out.valid.eq(handed.valid), out.payload.eq(handed.payload), handed.ready.eq(out.ready)]
         return m
+
+    def _hand_out(self, m: Module, words: StreamQueue, handed: Any, base: Signal) -> None:
+        """Nonzeros one by one."""
+        m.submodules.unroller = unroller = Unroller(lanes=self.lanes)
+        connect(m, words.o, unroller.words)
+        item, out = unroller.nonzeros, handed.payload
+        m.d.comb += [
+            handed.valid.eq(item.valid),
+            item.ready.eq(handed.ready),
+            out.index.eq(item.payload.nonzero.coordinate - base),
+            out.weight.eq(item.payload.nonzero.value),
+            *passed(item.payload, out, "present last"),
+        ]
+
+    def _hand_out_parts(self, m: Module, words: StreamQueue, handed: Any, base: Signal) -> None:
+        """Words from their first nonzero on; one without a nonzero only where it ends a row."""
+        word = words.o.payload
+        tells = Signal()
+        line = Signal(word.line.shape())
+        m.d.comb += [
+            tells.eq((word.count != 0) | word.last),
+            line.eq(word.line.as_value() >> Cat(Const(0, 6), word.first)),
+            handed.valid.eq(words.o.valid & tells),
+            words.o.ready.eq(handed.ready | ~tells),
+            *passed(word, handed.payload, "count last"),
+        ]
+        for n in range(self.lanes):
+            item = handed.payload["items"][n]
+            m.d.comb += [item.index.eq(line[n].coordinate - base), item.weight.eq(line[n].value)]
 
     def _begin(
         self,

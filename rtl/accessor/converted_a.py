@@ -21,7 +21,7 @@ from ..mint.prefix_sum import FORMS
 from ..regs.converter_map import REGISTERS as SETTINGS
 from ..regs.map import ERRORS, REGISTERS
 from ..regs.source_formats import CONVERTED
-from ..types import COORDINATE_WIDTH, read_request, selection, tile
+from ..types import COORDINATE_WIDTH, part_of_one, read_request, row_part, selection, tile
 from .row_shaper import RowShaper
 
 __all__ = ["ConvertedA"]
@@ -66,6 +66,8 @@ class ConvertedA(Unit):
         Value type, one of ``arith.VALUES``.
     form : str
         Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
+    lanes : int
+        Not 0: as many nonzeros of a row at most leave accessor A together, one at a time the conversion.
 
     Members
     -------
@@ -75,9 +77,9 @@ class ConvertedA(Unit):
         As a converter has them: those of the source, CSR as the target. Constant during a run.
     tile : In(stream(tile))
         Tiles that span their rows, in rising order, any number of times. One with ``carry`` gives empty rows.
-    selections : Out(stream(selection))
-        ``index`` is the column; the last one of each row has ``last`` set.
-    fetched_tile : Out(stream(tile)), fetched : In(stream(selection))
+    selections : Out(stream)
+        Selections, or with ``lanes`` parts of rows. ``index`` is the column; the last one of each row has ``last`` set.
+    fetched_tile : Out(stream(tile)), fetched : In(stream)
         Accessor A's, in use without ``enable``.
     read_request[2], read_data[2] : streams
         Client ports of the memory engine, in beats: records and frame.
@@ -99,9 +101,10 @@ class ConvertedA(Unit):
         ReadClient("a_frame", 128, "read_a_data", beats=True),
     )
 
-    def __init__(self, *, beat_bits: int, address_width: int, value: str, form: str) -> None:
+    def __init__(self, *, beat_bits: int, address_width: int, value: str, form: str, lanes: int = 0) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_integer("Address width", address_width, 13, 64)
+        check_integer("Lanes", lanes, 0, 64)
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self.beat_bits = beat_bits
@@ -109,6 +112,8 @@ class ConvertedA(Unit):
         self.value = value
         self.value_bits = value_bits(value)
         self.form = form
+        self.lanes = lanes
+        handed = stream.Signature(row_part(lanes) if lanes else selection())
         super().__init__(
             {
                 "enable": In(1),
@@ -116,9 +121,9 @@ class ConvertedA(Unit):
                 "modes": In(MODES_WIDTH),
                 "settings": In(settings_layout(address_width)),
                 "tile": In(stream.Signature(tile())),
-                "selections": Out(stream.Signature(selection())),
+                "selections": Out(handed),
                 "fetched_tile": Out(stream.Signature(tile())),
-                "fetched": In(stream.Signature(selection())),
+                "fetched": In(handed),
                 "read_request": Out(stream.Signature(read_request(address_width))).array(len(self.READERS)),
                 "read_data": In(stream.Signature(beat_bits)).array(len(self.READERS)),
                 "busy": Out(1),
@@ -129,7 +134,8 @@ class ConvertedA(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "a": self.address_width, "v": self.value, "p": self.form}
+        sizes = {"b": self.beat_bits, "a": self.address_width, "v": self.value, "p": self.form}
+        return sizes | ({"l": self.lanes} if self.lanes else {})
 
     def events(self) -> Mapping[str, Value]:
         return {"stall_conversion": self.starved}
@@ -165,7 +171,14 @@ class ConvertedA(Unit):
             connect(m, getattr(reader, name), getattr(decoder, name))
         connect(m, decoder.groups, finder.groups)
         connect(m, finder.cells, shaper.cells)
-        m.d.comb += chosen(self.enable, shaper.selections, self.fetched, self.selections)
+        shaped = self.selections.signature.create(path=("shaped",))
+        one = shaper.selections.payload
+        m.d.comb += [
+            shaped.valid.eq(shaper.selections.valid),
+            shaper.selections.ready.eq(shaped.ready),
+            shaped.payload.eq(part_of_one(self.lanes, one) if self.lanes else one),
+            *chosen(self.enable, shaped, self.fetched, self.selections),
+        ]
         for n in range(len(self.READERS)):
             connect(m, reader.read_request[n], flipped(self.read_request[n]))
             connect(m, flipped(self.read_data[n]), reader.read_data[n])

@@ -103,11 +103,11 @@ class RowParts(Block):
         step = Signal(range(MOST_PARTS))
         parts = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(words)]
         line = Signal(data.ArrayLayout(32, words))
-        here = Signal()
+        visited = Signal()  # the step has the tile
         m.d.comb += [
             step.eq(onehot_index(lowest_set(wanted))),
             line.eq(self.read_data.payload),
-            here.eq(begun | (self.read_data.payload.word_select(offset, 32) != 0)),
+            visited.eq(begun | (self.read_data.payload.word_select(offset, 32) != 0)),
             lines.write_address.eq(step),
             lines.write_data.eq(Cat(kept[words], line)),
             lines.read_address.eq(step),
@@ -115,16 +115,13 @@ class RowParts(Block):
 
         # A row's parts, one a cycle; where they lie is known a cycle later.
         index = Signal(range(words))
-        rest = Signal(MOST_PARTS)
-        fresh = Signal(init=1)
-        left = Signal(MOST_PARTS)
+        left = Signal(MOST_PARTS)  # of the row
         several = Signal()
         found = Signal(data.StructLayout({"valid": 1, "index": range(words), "empty": 1, "more": 1}))
         goes = Signal()
         fiber = fibers.i.payload
         origin = Signal(32)
         m.d.comb += [
-            left.eq(Mux(fresh, Array(parts)[index], rest)),
             several.eq((left & above_lowest(left)).any()),
             goes.eq(~found.valid | fibers.i.ready),
             fibers.i.valid.eq(found.valid),
@@ -152,6 +149,7 @@ class RowParts(Block):
                     m.next = "KEPT"
             with m.State("KEPT"):
                 m.d.comb += lines.read_enable.eq(~found.valid)
+                m.d.sync += left.eq(parts[0])
                 with m.If(~found.valid):
                     m.next = "LINE"
                     with m.If(~wanted.any()):
@@ -160,10 +158,10 @@ class RowParts(Block):
             with m.State("LINE"):
                 m.d.comb += [self.read_data.ready.eq(1), lines.write_mask.eq(self.read_data.valid)]
                 with m.If(self.read_data.valid):
-                    m.d.sync += [wanted.eq(wanted & ~lowest_set(wanted)), present.bit_select(step, 1).eq(here)]
+                    m.d.sync += [wanted.eq(wanted & ~lowest_set(wanted)), present.bit_select(step, 1).eq(visited)]
                     for n, mask in enumerate(parts):
                         m.d.sync += mask.bit_select(step, 1).eq(
-                            here & valid[n] & (line[n] != (kept[words] if n == 0 else line[n - 1]))
+                            visited & valid[n] & (line[n] != (kept[words] if n == 0 else line[n - 1]))
                         )
                     m.next = "KEPT"
             with m.State("ROWS"):
@@ -178,8 +176,7 @@ class RowParts(Block):
                         found.index.eq(index),
                         found.empty.eq(~left.any()),
                         found.more.eq(several),
-                        rest.eq(left & ~lowest_set(left)),
-                        fresh.eq(~(row & several)),
+                        left.eq(Mux(row & several, left & ~lowest_set(left), Array(parts)[(index + 1)[: len(index)]])),
                     ]
                     with m.If(~row | ~several):
                         m.d.sync += index.eq(index + 1)

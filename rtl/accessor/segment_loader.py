@@ -220,10 +220,11 @@ class SegmentLoader(Block):
         # The last line goes out when every segment has been packed.
         emptied = sums.idle & packer.idle
         used = Mux(planned, 0, (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)
+        measured = Signal()  # how far the tile has reached
         reached = Signal(law + 1)
+        m.d.sync += [measured.eq(packer.flush), reached.eq(layout.metadata_lines + layout.first_line + used)]
         m.d.comb += [
             packer.flush.eq(~flushed & self.reader_idle & emptied & ~layout.starting.any() & ~self.start),
-            reached.eq(layout.metadata_lines + layout.first_line + used),
             self.idle.eq(emptied & flushed & entries.idle & (lines_out.level == 0)),
             self.ready.eq(self.idle & ~entries.remembers & ~unsettled),
         ]
@@ -231,8 +232,8 @@ class SegmentLoader(Block):
             m.d.sync += self.occupied.eq(layout.metadata_lines)
         with m.If(packer.flush):
             m.d.sync += flushed.eq(1)
-            with m.If(~layout.chained | (reached > self.occupied)):
-                m.d.sync += self.occupied.eq(reached)
+        with m.If(measured & (~layout.chained | (reached > self.occupied))):
+            m.d.sync += self.occupied.eq(reached)
         return m
 
 

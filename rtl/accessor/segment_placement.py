@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.stream import StreamRegister
+from ..lib.stream import StreamSkid
 from ..types import POSITION_WIDTH
 
 __all__ = ["REMEMBERED_SEGMENTS", "SegmentPlacement", "placement", "segment_size"]
@@ -76,7 +76,8 @@ class SegmentPlacement(Block):
         m = Module()
         left, regular_left = (Signal(signed(POSITION_WIDTH + 1), name=name) for name in ("left", "regular_left"))
         begun = Signal()  # the present segment has a nonzero
-        m.submodules.measured = measured = StreamRegister(shape=data.StructLayout({"over": 1, "beyond": 1, "last": 1}))
+        # It takes as many as the sums do, so that words that are summed never wait here.
+        m.submodules.measured = measured = StreamSkid(shape=data.StructLayout({"over": 1, "beyond": 1, "last": 1}))
         size, come = self.steps.payload, measured.i.payload
         some = begun | (size.nonzeros != 0)
         m.d.comb += [
@@ -97,18 +98,18 @@ class SegmentPlacement(Block):
 
         closed = Signal()  # a segment has been bumped
         kept = Signal(range(self.remembered + 1))  # segments so far that end in the FIFO-managed region
+        full = Signal(init=not self.remembered)  # no more of them can be remembered
         out, known = self.places, measured.o.payload
         m.d.comb += [
             out.valid.eq(measured.o.valid),
             measured.o.ready.eq(out.ready),
-            out.payload.bumped.eq(closed | known.over | (known.beyond & (kept == self.remembered))),
+            out.payload.bumped.eq(closed | known.over | (known.beyond & full)),
             out.payload.beyond.eq(known.beyond),
         ]
         with m.If(out.valid & out.ready):
-            m.d.sync += [
-                closed.eq(out.payload.bumped),
-                kept.eq(kept + (known.last & known.beyond & ~out.payload.bumped)),
-            ]
+            m.d.sync += closed.eq(out.payload.bumped)
+            with m.If(known.last & known.beyond & ~out.payload.bumped):
+                m.d.sync += [kept.eq(kept + 1), full.eq(kept + 1 == self.remembered)]
         with m.If(self.start):
-            m.d.sync += [begun.eq(0), closed.eq(0), kept.eq(0)]
+            m.d.sync += [begun.eq(0), closed.eq(0), kept.eq(0), full.eq(not self.remembered)]
         return m

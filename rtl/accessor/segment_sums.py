@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue, StreamRegister
+from ..lib.stream import StreamRegister, StreamSkid
 from ..types import ENTRY_WIDTH, POSITION_WIDTH, fiber_word, row_place, segment
 from .segment_placement import placement, segment_size
 
@@ -59,7 +59,7 @@ class SegmentSums(Block):
     segments : In(stream), summed : Out(stream)
         Two cycles at least from one to the other, one word a cycle.
     step : Out(segment_size), stepping : Out(1)
-        The word that waits to be summed, as :class:`.segment_placement.SegmentPlacement` wants it.
+        A word is summed in this cycle: what :class:`.segment_placement.SegmentPlacement` is to know of it.
     index : Out(POSITION_WIDTH), entry_lane : Out
         Number of the segment at hand, and the lane of its entry.
     idle : Out(1)
@@ -106,8 +106,9 @@ class SegmentSums(Block):
         m = Module()
         shift = (self.lanes - 1).bit_length()
         # The reader's word, moved down to lane 0, waits here together with what is known of its segment.
-        m.submodules.queue = queue = StreamQueue(shape=segment(self.lanes), depth=2)
-        m.submodules.summed = summed = StreamRegister(shape=summed_word(self.lanes, self.line_address_width))
+        m.submodules.word = word = StreamRegister(shape=segment(self.lanes))
+        # The word after it does not wait to be told whether it goes.
+        m.submodules.summed = summed = StreamSkid(shape=summed_word(self.lanes, self.line_address_width))
         connect(m, flipped(self.summed), summed.o)
         entry = Signal(ENTRY_WIDTH)  # entry of the present segment
         at = Signal(POSITION_WIDTH)  # nonzeros before the present word
@@ -121,23 +122,23 @@ class SegmentSums(Block):
         place = self.row_places.payload
         known = Signal()  # where the segment goes
         goes_to = Signal(ENTRY_WIDTH)
-        came, head, sums = self.segments.payload, queue.o.payload, summed.i.payload
+        came, head, sums = self.segments.payload, word.o.payload, summed.i.payload
         count = head.word.count
         m.d.comb += [
-            queue.i.valid.eq(self.segments.valid),
-            self.segments.ready.eq(queue.i.ready),
-            queue.i.payload.eq(came),
-            queue.i.payload.word.line.eq(came.word.line.as_value() >> Cat(Const(0, 6), came.word.first)),
+            word.i.valid.eq(self.segments.valid),
+            self.segments.ready.eq(word.i.ready),
+            word.i.payload.eq(came),
+            word.i.payload.word.line.eq(came.word.line.as_value() >> Cat(Const(0, 6), came.word.first)),
             known.eq(~self.planned | self.row_places.valid),
-            summed.i.valid.eq(queue.o.valid & known),
-            queue.o.ready.eq(summed.i.ready & known),
-            self.row_places.ready.eq(self.planned & queue.o.valid & summed.i.ready & head.word.last),
+            summed.i.valid.eq(word.o.valid & known),
+            word.o.ready.eq(summed.i.ready & known),
+            self.row_places.ready.eq(self.planned & word.o.valid & summed.i.ready & head.word.last),
             goes_to.eq(Mux(self.planned, place.entry, entry)),
-            self.stepping.eq(queue.o.valid),
+            self.stepping.eq(summed.i.valid & summed.i.ready),
             self.step.nonzeros.eq(count),
             self.step.last.eq(head.word.last),
             self.entry_lane.eq(entry[:shift]),
-            self.idle.eq((queue.level == 0) & ~summed.o.valid),
+            self.idle.eq(~word.o.valid & ~summed.o.valid),
             sums.word.line.eq(head.word.line),
             sums.word.count.eq(count),
             sums.word.last.eq(head.word.last),

@@ -17,6 +17,7 @@ from ..types import (
     collected_word,
     partial_fiber,
     record_request,
+    row_part,
     scratch_fiber,
     scratch_places,
     selection,
@@ -78,6 +79,8 @@ class EngineSignature(wiring.Signature):
         Sequences of requests for records that share beats.
     errors : tuple of str
         Errors of the register map that the engine may find.
+    parts : bool
+        A comes as parts of rows, ``lanes`` nonzeros together at most. The engine sees whether they are of the tile.
 
     Members
     -------
@@ -88,7 +91,7 @@ class EngineSignature(wiring.Signature):
     b_region, c_region : In(sram_region)
         For streaming B's fibers and partial rows of C. Constant while anything is at work.
     selections : In(stream)
-        Selections, row by row: A's elements of the tile, or, while C is assembled, pieces of its rows.
+        Selections, row by row: A's nonzeros of the tile, or, while C is assembled, pieces of its rows.
     looked_up : Out(1)
         Every selection that was taken has been looked up: the table may change.
     partials : In(stream), partial_region : In(position_width)
@@ -125,6 +128,7 @@ class EngineSignature(wiring.Signature):
         b_fibers: str = "k",
         carries: int = 1,
         errors: tuple[str, ...] = (),
+        parts: bool = False,
     ) -> None:
         if b_fibers not in ("k", "j"):
             raise ValueError(f"The rank of B's fibers must be k or j, not {b_fibers!r}")
@@ -138,7 +142,7 @@ class EngineSignature(wiring.Signature):
                 "fiber_table": In(fiber_table(address_width, line_address_width)),
                 "b_region": In(region),
                 "c_region": In(region),
-                "selections": In(stream.Signature(selection())),
+                "selections": In(stream.Signature(row_part(lanes) if parts else selection())),
                 "looked_up": Out(1),
                 "partials": In(stream.Signature(partial_fiber())),
                 "partial_region": In(position_width(address_width)),
@@ -181,6 +185,7 @@ class Engine(Unit):
     SRAM_WRITES: ClassVar[int] = 0
     ERRORS: ClassVar[tuple[str, ...]] = ()
     B_FIBERS: ClassVar[str] = "k"
+    PARTS: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -228,6 +233,7 @@ class Engine(Unit):
                 b_fibers=self.B_FIBERS,
                 carries=self.carries,
                 errors=self.ERRORS,
+                parts=self.PARTS,
             )
         )
 

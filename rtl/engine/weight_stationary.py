@@ -55,8 +55,8 @@ class WeightStationaryEngine(Engine):
 
     Timing
     ------
-    A comes one nonzero a cycle and leaves on the bus as :class:`BusPacker` says; columns load a word a cycle; a row takes a cycle
-    for each of its nonzeros (:class:`RowJoiner`). Columns load before A, rows leave meanwhile.
+    A comes one line of a row a cycle and leaves on the bus as :class:`BusPacker` says; columns load a word a cycle; a row of C
+    takes a cycle for each of its nonzeros (:class:`RowJoiner`). Columns load before A, rows leave meanwhile.
     """
 
     READERS = (
@@ -67,6 +67,7 @@ class WeightStationaryEngine(Engine):
     ACTIVITY = ("b_lookup", "b_streamer", "c_reentry", "collector", "processing_elements")
     ERRORS = ("bad_row", "bad_coordinate")
     B_FIBERS = "j"
+    PARTS = True
     sram_reads = 3
 
     def __init__(self, *, vector: int, entries: int, acf: str = "csr", **sizes: Any) -> None:
@@ -103,7 +104,7 @@ class WeightStationaryEngine(Engine):
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
         m.submodules.fiber_reader = reader = NonzeroReader(line_address_width=law, **sizes)
         m.submodules.partial_reader = reentry = NonzeroReader(line_address_width=law, **sizes)
-        m.submodules.packer = packer = BusPacker(words=self.words, vector=self.vector, lanes=1)
+        m.submodules.packer = packer = BusPacker(words=self.words, vector=self.vector, lanes=self.lanes)
         m.submodules.array = array = WeightStationaryArray(
             pes=self.pes,
             words=self.words,
@@ -172,20 +173,21 @@ class WeightStationaryEngine(Engine):
         loaded = Signal(data.StructLayout(dict.fromkeys(ranks, COORDINATE_WIDTH)))  # whose columns the PEs have
         ready = Signal()  # they are this tile's
         row = Signal(COORDINATE_WIDTH)
-        final, needs = Signal(), Signal()
+        final, needs, some = Signal(), Signal(), Signal()
+        nonzeros, datum_items = ([one["items"][n] for n in range(self.lanes)] for one in (taken, datum))
         m.d.comb += [
             joiner.count.eq(tile.size_i),
             joiner.adds.eq(tile.partial_in),
             *passed(tile, feeder, "begin_j begin_k size_k"),
             feeder.columns.eq(tile.size_j),
             final.eq(taken.last & (row + 1 == tile.size_i)),
-            needs.eq(self.selections.valid & taken.present & ~ready),
-            datum.count.eq(taken.present),
+            some.eq(taken.count != 0),
+            needs.eq(self.selections.valid & some & ~ready),
+            datum.count.eq(taken.count),
             datum.last.eq(final),
-            datum.items[0].row.eq(row),
-            datum.items[0].column.eq(taken.index),
-            datum.items[0].value.eq(taken.weight),
         ]
+        for nonzero, item in zip(nonzeros, datum_items, strict=True):
+            m.d.comb += [item.row.eq(row), item.column.eq(nonzero.index), item.value.eq(nonzero.weight)]
         with m.FSM():
             with m.State("TILE"):
                 with m.If(self.selections.valid & ~self.assembling & joiner.idle):
@@ -198,7 +200,7 @@ class WeightStationaryEngine(Engine):
                     m.d.sync += passed(tile, loaded, " ".join(ranks))
                     m.next = "LOAD"
                 with m.Else():
-                    sends = taken.present | final
+                    sends = some | final
                     m.d.comb += [
                         packer.i.valid.eq(self.selections.valid & sends),
                         self.selections.ready.eq(packer.i.ready | ~sends),
@@ -214,11 +216,11 @@ class WeightStationaryEngine(Engine):
         with m.If(self.assembling):
             m.d.comb += self.selections.ready.eq(lookup.selections.ready)
         # Entries that overflow their PE pass A in the order of their rows.
-        m.submodules.row_check = check = CoordinateCheck(lanes=1)
+        m.submodules.row_check = check = CoordinateCheck(lanes=self.lanes)
         m.d.comb += [
             check.moved.eq(self.selections.valid & self.selections.ready & ~self.assembling),
-            check.line[0].coordinate.eq(taken.index),
-            check.mask.eq(taken.present),
+            *(check.line[n].coordinate.eq(nonzero.index) for n, nonzero in enumerate(nonzeros)),
+            check.mask.eq(Cat(n < taken.count for n in range(self.lanes))),
             *passed(taken, check, "last"),
             check.high.eq(tile.size_k),
             self.errors.bad_coordinate.found.eq(check.wrong),
@@ -233,10 +235,14 @@ class WeightStationaryEngine(Engine):
         """Columns of the tile are looked up and read, or pieces of C's rows."""
         leaf, place = lookup.leaves.payload, reader.places.payload
         wanted, pieces, nonzeros = feeder.wanted, self.selections, reader.nonzeros
+        piece = lookup.selections.payload
         with m.If(self.assembling):
             m.d.comb += [
                 lookup.selections.valid.eq(pieces.valid),
-                lookup.selections.payload.eq(pieces.payload),
+                piece.index.eq(pieces.payload["items"][0].index),
+                piece.weight.eq(pieces.payload["items"][0].weight),
+                piece.present.eq(pieces.payload.count != 0),
+                piece.last.eq(pieces.payload.last),
                 reader.places.valid.eq(lookup.leaves.valid),
                 lookup.leaves.ready.eq(reader.places.ready),
                 *passed(leaf.leaf, place, "in_memory position length"),
@@ -248,7 +254,7 @@ class WeightStationaryEngine(Engine):
             m.d.comb += [
                 lookup.selections.valid.eq(wanted.valid),
                 wanted.ready.eq(lookup.selections.ready),
-                lookup.selections.payload.eq(wanted.payload),
+                piece.eq(wanted.payload),
                 feeder.leaves.valid.eq(lookup.leaves.valid),
                 lookup.leaves.ready.eq(feeder.leaves.ready),
                 reader.places.valid.eq(feeder.places.valid),

@@ -127,14 +127,15 @@ class Machine(Block):
             most_columns=tile_engine.most_columns,
         )
         self.control = TileControl(check=check, address_width=aw, line_address_width=law)
-        self.gate = SelectionGate(named=b_fibers == "k")
-        self.a = AccessorA(**bursts)
+        self.gate = SelectionGate(named=b_fibers == "k", lanes=lanes if tile_engine.PARTS else 0)
+        self.a = AccessorA(**bursts, parts=tile_engine.PARTS)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
         packed = tile_engine.value if tile_engine.packed else None
         self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, joins=b_fibers == "k", **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         beat_bits = 8 * line_bytes(lanes) // line_beats
         made = {"beat_bits": beat_bits, "address_width": aw, "value": tile_engine.value, "form": conversion_form}
+        made |= {"lanes": self.gate.lanes}
         self.converters = (ConvertedA(**made),) if conversion_form else ()
         users = (self.a, self.b, tile_engine, self.c, self.control, *self.converters)
         sizes_of_bus = {"line_beats": line_beats, "outstanding": outstanding, "burst_beats": burst_beats}
@@ -251,11 +252,7 @@ class Machine(Block):
             gate.rows.eq(present.size_i),
             gate.loading.eq(control.loading_b),
             *passed(b, gate, "settled"),
-            gate.origin.eq(places.fiber_table.origin),
-            gate.width.eq(present.size_k),
             *passed(tile_engine, gate, "looked_up"),
-            *(passed(want, gate, "planned entry_bits") if gate.named else ()),
-            *([gate.entries.eq(present.ring.metadata << (self.lanes - 1).bit_length())] if gate.named else []),
             tile_engine.tile.eq(present),
             *passed(control, tile_engine, "assembling"),
             *passed(places, tile_engine, "fiber_table b_region c_region"),
@@ -266,6 +263,11 @@ class Machine(Block):
             out.ready.eq(c.collected.ready),
             *passed(out.payload, c, "scratch first slot bound"),
         ]
+        if not gate.lanes:
+            m.d.comb += [gate.origin.eq(places.fiber_table.origin), gate.width.eq(present.size_k)]
+        if gate.named:
+            m.d.comb += gate.entries.eq(present.ring.metadata << (self.lanes - 1).bit_length())
+            m.d.comb += passed(want, gate, "planned entry_bits")
 
     def _watch(self, m: Module) -> None:
         """Who is at work, and what can go wrong."""

@@ -155,7 +155,7 @@ class Dispatcher(Block):
             *passed(self, bound, "columns"),
             *passed(rows, bound, "row_ends"),
             bound.adds.eq(rows.gathers),
-            bound.length.eq(Mux(rows.partials.ready, partial.length, self.leaves.payload.leaf.length)),
+            bound.length.eq(Mux(rows.leads, partial.length, self.leaves.payload.leaf.length)),
             ticket.bound.eq(bound.bound),
         ]
 

@@ -47,8 +47,8 @@ class RowGrouper(Block):
         group.
     opens : Out(1)
         A group is about to begin.
-    gathers : Out(1)
-        A leaf is taken, from ``partials`` where these are ready.
+    gathers : Out(1), leads : Out(1)
+        A leaf is taken; the next one to be taken is of ``partials``.
     row_ends : Out(1)
         All groups of a row have gone.
     keep : Out(1), kept : In(1)
@@ -71,7 +71,19 @@ class RowGrouper(Block):
         self.radix = radix
         self.address_width = address_width
         one = stream.Signature(leaf(address_width))
-        outputs = ["scratch", "long", "more", "opens", "gathers", "row_ends", "keep", "merge", "merging", "idle"]
+        outputs = [
+            "scratch",
+            "long",
+            "more",
+            "opens",
+            "gathers",
+            "leads",
+            "row_ends",
+            "keep",
+            "merge",
+            "merging",
+            "idle",
+        ]
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),
@@ -103,6 +115,7 @@ class RowGrouper(Block):
             self.groups.payload.eq(current),
             self.groups.payload.last.eq(0),
             self.more.eq(~current.last),
+            self.leads.eq(leading & self.with_partials),
         ]
 
         def end_group(to_scratch: Any) -> None:
@@ -152,7 +165,7 @@ class RowGrouper(Block):
                                 take_none()
                                 with m.If(item.leaf.last):
                                     hold_empty()
-                with m.Elif(leading & self.with_partials):
+                with m.Elif(self.leads):
                     partial = self.partials.payload
                     with m.If(self.leaves.valid & self.partials.valid):
                         with m.If(partial.length == 0):

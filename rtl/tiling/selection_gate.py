@@ -7,9 +7,10 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..lib.check import check_integer
 from ..lib.stream import StreamRegister
 from ..lib.unit import Fault, Unit
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, selection
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, part_of_one, row_part, selection
 
 __all__ = ["SelectionGate"]
 
@@ -25,6 +26,9 @@ class SelectionGate(Unit):
     named : bool
         Selections name fibers of B, so that each waits for its own while B's part is being loaded. Else all of them wait until
         the load has ended.
+    lanes : int
+        Not 0, and not ``named``: as many nonzeros of a row at most come together, and the engine sees whether they are of the
+        tile.
 
     Members
     -------
@@ -37,14 +41,14 @@ class SelectionGate(Unit):
     loading : In(1), settled : In(POSITION_WIDTH)
         B's part is being loaded; so many of its fibers can be used already. Followed a cycle late.
     origin, width : In(COORDINATE_WIDTH)
-        The first fiber of B's part, in numbers of the selections, and how many there are.
+        Without ``lanes``. The first fiber of B's part, in numbers of the selections, and how many there are.
     planned : In(1), entry_bits : In(5), entries : In(COORDINATE_WIDTH)
         With ``named``. A nonzero names in its low ``entry_bits`` one of ``entries`` entries of metadata, which its selection has,
         and above them the number of the fiber of B's part; number 0 stands for all that were there before. ``origin`` is 0.
     nonzeros, pieces : In(stream)
-        A's nonzeros and the pieces of C's rows.
+        A's nonzeros, selections or with ``lanes`` parts of rows, and the pieces of C's rows.
     selections : Out(stream)
-        A nonzero is there a cycle after it was taken, a piece at once.
+        As ``nonzeros``. A nonzero is there a cycle after it was taken, a piece at once.
     looked_up : In(1)
         The engine has looked up all that it took.
     selected : Out(1)
@@ -54,60 +58,66 @@ class SelectionGate(Unit):
     event_stall : Out(1)
         A nonzero of a row of the present tile waits for its fiber.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
-        Pulse: a nonzero outside its tile, a cycle late. Where rows of A are whole ``coordinate`` is its column.
+        Without ``lanes``. Pulse: a nonzero outside its tile, a cycle late. Where rows of A are whole ``coordinate`` is its
+        column.
 
     Timing
     ------
-    One cycle for a nonzero, none for a piece; one selection a cycle.
+    One cycle for a nonzero, none for a piece; one selection or part a cycle.
     """
 
-    def __init__(self, *, named: bool = True) -> None:
+    def __init__(self, *, named: bool = True, lanes: int = 0) -> None:
+        check_integer("Lanes", lanes, 0, 64)
+        if named and lanes:
+            raise ValueError(f"Nonzeros that name fibers come one by one, not {lanes} together")
         self.named = bool(named)
+        self.lanes = lanes
+        one = stream.Signature(row_part(lanes) if lanes else selection())
         plan = {"planned": In(1), "entry_bits": In(5), "entries": In(COORDINATE_WIDTH)}
+        bounds = {"origin": In(COORDINATE_WIDTH), "width": In(COORDINATE_WIDTH)}
+        found = {"wrong": Out(1), "coordinate": Out(COORDINATE_WIDTH)}
         super().__init__(
             {
                 **(plan if self.named else {}),
+                **({} if lanes else bounds | found),
                 "back_to_back": In(1),
                 "assembling": In(1),
                 "placed": In(1),
                 "rows": In(COORDINATE_WIDTH),
                 "loading": In(1),
                 "settled": In(POSITION_WIDTH),
-                "origin": In(COORDINATE_WIDTH),
-                "width": In(COORDINATE_WIDTH),
-                "nonzeros": In(stream.Signature(selection())),
+                "nonzeros": In(one),
                 "pieces": In(stream.Signature(selection())),
-                "selections": Out(stream.Signature(selection())),
+                "selections": Out(one),
                 "looked_up": In(1),
                 "selected": Out(1),
                 "holding": Out(1),
                 "event_stall": Out(1),
-                "wrong": Out(1),
-                "coordinate": Out(COORDINATE_WIDTH),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {} if self.named else {"n": 0}
+        return ({} if self.named else {"n": 0}) | ({"l": self.lanes} if self.lanes else {})
 
     def events(self) -> Mapping[str, Value]:
         return {"stall_load": self.event_stall}
 
     def faults(self) -> Sequence[Fault]:
-        return (Fault("bad_coordinate", self.wrong, self.coordinate),)
+        return (Fault("bad_coordinate", self.wrong, self.coordinate),) if not self.lanes else ()
 
     def activity(self) -> Mapping[str, Value]:
         return {"selection_gate": self.holding}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.nonzero = nonzero = StreamRegister(shape=selection())
+        m.submodules.nonzero = nonzero = StreamRegister(shape=self.nonzeros.payload.shape())
         connect(m, flipped(self.nonzeros), nonzero.i)
         taken = nonzero.o.payload
         out = self.selections
-        fiber = taken.index  # the number of the fiber that is waited for
+        fiber = Signal(COORDINATE_WIDTH)  # the number of the fiber that is waited for
+        if not self.lanes and not self.named:
+            m.d.comb += fiber.eq(taken.index)
         if self.named:
-            fiber = Signal(COORDINATE_WIDTH)
             come = self.nonzeros.payload.index
             above = come >> self.entry_bits
             with m.If(self.planned):
@@ -137,11 +147,11 @@ class SelectionGate(Unit):
             m.d.sync += usable_below.eq(self.origin + self.settled)
             m.d.comb += usable.eq(~self.loading | ~taken.present | (fiber < usable_below))
         else:
-            m.d.comb += usable.eq(~self.loading | ~taken.present)
+            m.d.comb += usable.eq(~self.loading | ~(taken.count.any() if self.lanes else taken.present))
         with m.If(self.assembling):
             m.d.comb += [
                 out.valid.eq(self.pieces.valid),
-                out.payload.eq(self.pieces.payload),
+                out.payload.eq(part_of_one(self.lanes, self.pieces.payload) if self.lanes else self.pieces.payload),
                 self.pieces.ready.eq(out.ready),
             ]
         with m.Else():
@@ -152,6 +162,13 @@ class SelectionGate(Unit):
                 self.event_stall.eq(nonzero.o.valid & of_tile & ~usable),
             ]
 
+        if not self.lanes:
+            self._check(m, fiber, taken)
+        return m
+
+    def _check(self, m: Module, fiber: Value, taken: Any) -> None:
+        """Whether a nonzero lies in its tile."""
+        out = self.selections
         checked = Signal()
         number = Signal(COORDINATE_WIDTH)  # of the fiber, counted from the tile's first
         beyond = Signal()  # the entry, with ``planned``
@@ -163,4 +180,3 @@ class SelectionGate(Unit):
         if self.named:
             m.d.sync += beyond.eq(self.planned & (taken.index >= self.entries))
         m.d.comb += self.wrong.eq(checked & (beyond | (number >= self.width)))
-        return m

@@ -90,7 +90,11 @@ class _StationaryRun(Run):
         self._most = -(-most // self.lanes) * self.lanes
         pace = self.pace
         line = pace.beat * line_beats(pace.pitch_a)
-        self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding)
+        pe = design.pe
+        self.data = data_per_cycle(pe.acf_a, 2 * pe.vector + 1, pe.vector)  # on the PEs' bus
+        self.memory = Memory(
+            self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, max(1, self.lanes / self.data)
+        )
         self._in_pes: tuple[int, ...] | None = None
         # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.
         self._wide: list[tuple[int, NDArray[np.int64]]] = []
@@ -138,7 +142,7 @@ class _StationaryRun(Run):
         if tile.partial_in and not self.rows_of_c.on_chip:
             opens = FIRST_LINE_CYCLES + self.pace.latency + PARTIAL_CYCLES - ARRAY_CYCLES
             leaving = np.maximum(leaving, FIBER_CYCLES + back)
-        rows = Rows(begin, end, products > 0, waits, leaving, back, float(opens))
+        rows = Rows(begin, end, products > 0, self._passes(begin, end), waits, leaving, back, float(opens))
         columns = Columns(words, self.scheme.buffers("B"), loaded)
         streams = not (tile.carry or keeps_a)
         if tile.whole_k or not streams:
@@ -156,6 +160,14 @@ class _StationaryRun(Run):
             self.clock.cycles += math.ceil(load_beats * self.pace.beat) + self.pace.latency + PHASE_CYCLES
         self.clock.cycles += max(int(flow), moved, asking) + self._tail(rest) + TILE_BEGIN_CYCLES
         self.clock.tiles += 1
+
+    def _passes(self, begin: Index, end: Index) -> Index:
+        """Cycles in which the nonzeros of each row go on the PEs' bus: they come a line at a time, or one by one if converted."""
+        some = end - begin
+        if self.planned.stored_a is not None:
+            return np.maximum(some, 1)
+        lines = -(-end // self.lanes) - begin // self.lanes
+        return np.where(some > 0, np.maximum(lines, -(-some // self.data)), 1)
 
     def _positions_read(self, tile: Tile, from_pointers: bool, halves: int) -> int:
         """When the first pointers are there, and positions where a tile goes on: ``halves`` of a burst of A's come before."""
@@ -265,10 +277,8 @@ class _StationaryRun(Run):
         answers = PART_CYCLES + np.where(in_memory[wide], far, 0)
         parts = np.zeros((len(wide), 3), np.int64)
         places = begin, end, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
-        pe = self.design.pe
-        data = data_per_cycle(pe.acf_a, 2 * pe.vector + 1, pe.vector)
         pitch = self.reads.pitches["b"]
-        bumped_waits(*places, self.sizes, state, answers, data, self.lanes, pitch, parts, waits)
+        bumped_waits(*places, self.sizes, state, answers, self.data, self.lanes, pitch, parts, waits)
         for (_, own), moved in zip(self._wide, state, strict=True):
             own[:] = moved
         self.totals[MERGED] += int(parts[:, 1].sum())

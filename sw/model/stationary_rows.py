@@ -47,7 +47,8 @@ __all__ = ["Columns", "Memory", "Rows", "cut_rows", "whole_rows"]
 class Memory(NamedTuple):
     """A line has ``lanes`` nonzeros, a ``burst`` lines; ``outstanding`` bursts are under way.
 
-    ``latency``: of memory, and beside it what nonzeros take in their ``reader``. ``line``: cycles of the bus for a line of A.
+    ``latency``: of memory, and beside it what nonzeros take in their ``reader``. ``line``: cycles of the bus for a line of A;
+    ``passes``: those of the PEs' bus for its nonzeros.
     """
 
     lanes: int
@@ -56,6 +57,7 @@ class Memory(NamedTuple):
     reader: int
     line: float
     outstanding: int
+    passes: float
 
 
 class Rows(NamedTuple):
@@ -64,13 +66,15 @@ class Rows(NamedTuple):
     Parameters
     ----------
     begin, end: positions in A of what the tile has of each row. met: something of it meets a column.
-    waits: cycles of the bus for columns that overflow. leaving: cycles in which each row of C is joined and taken.
+    passes: cycles of the PEs' bus for its nonzeros. waits: those for columns that overflow.
+    leaving: cycles in which each row of C is joined and taken.
     back: a partial row comes from memory to it. opens: when the place of the first one is known.
     """
 
     begin: NDArray[Any]
     end: NDArray[Any]
     met: NDArray[Any]
+    passes: NDArray[Any]
     waits: NDArray[Any]
     leaving: NDArray[Any]
     back: NDArray[Any]
@@ -136,7 +140,7 @@ def whole_rows(rows: Rows, columns: Columns, comes: bool, memory: Memory) -> flo
 
     ``comes``: A comes from memory.
     """
-    lanes, burst, latency, reader, beat, _ = memory
+    lanes, burst, latency, reader, beat, _, _ = memory
     trip = latency + reader + MEMORY_CYCLES
     begin, end = rows.begin, rows.end
     count = len(begin)
@@ -198,7 +202,7 @@ def whole_rows(rows: Rows, columns: Columns, comes: bool, memory: Memory) -> flo
                             start = max(start, answered[n])
                     start += COLUMN_WORD_CYCLES
             start += columns.words
-        came = start + max(some, 1) + rows.waits[row]
+        came = start + rows.passes[row] + rows.waits[row]
         if some and comes:
             came = max(came, arrives[row] + FIRST_NONZERO_CYCLES)
         came = _join(row, rows, came, latency, left, popped, state)
@@ -256,7 +260,7 @@ def _later_chunk(
     shows: int,
     goes_on: bool,
     own: float,
-    lanes: int,
+    passes: float,
     beat: float,
 ) -> tuple[float, float]:
     """When a chunk of the lines from ``line`` to ``to`` is asked for, and when its last line has been looked at.
@@ -267,7 +271,7 @@ def _later_chunk(
     """
     many = port.rows[0]
     burst = LATER_LINES // 2
-    own -= lanes * (port.lines[many + 1] - port.lines[many])
+    own -= passes * (port.lines[many + 1] - port.lines[many])
     asked = time = max(request, port.times[0])
     came, looked, first = port.times[1], 0.0, True
     while line < to:
@@ -284,9 +288,9 @@ def _later_chunk(
                 port.rows[1] += 1
             row = port.rows[1]
             if row < many and handed > 0:
-                looked = max(looked, port.passed[row] - lanes * (port.lines[row + 1] - handed))
+                looked = max(looked, port.passed[row] - passes * (port.lines[row + 1] - handed))
             elif handed > 0:
-                looked = max(looked, own + lanes * (handed - port.lines[many]))
+                looked = max(looked, own + passes * (handed - port.lines[many]))
         at = port.asked[0] % LATER_LINES
         port.bursts[at, 0], port.bursts[at, 1] = end - line, looked
         port.asked[0] += 1
@@ -321,7 +325,7 @@ def cut_rows(
     ``scanned``: these positions. ``row_end``: where rows end.
     ``written``: cycles of the bus that are written for each row. ``asked``: when the first chunk can be asked for.
     """
-    lanes, _, latency, reader, beat, outstanding = memory
+    lanes, _, latency, reader, beat, outstanding, passes = memory
     trip = latency + reader + CHUNK_ANSWER_CYCLES
     pace = (latency + reader + FLYING_CYCLES) / outstanding  # of bursts, of which so many are under way
     begin, end = rows.begin, rows.end
@@ -338,7 +342,7 @@ def cut_rows(
     tokens = asked - outstanding * pace
     free = 0.0  # of the bus, for first chunks
     ready = columns.words == 0
-    came, before = 0.0, 0
+    came, before = 0.0, 0.0
     for row in range(count):
         chunk += 1
         if row >= SCANNED_ROWS:
@@ -373,8 +377,8 @@ def cut_rows(
                     second = request
                 line, to = to, min((to // NEXT_CHUNK_LINES + 1) * NEXT_CHUNK_LINES, stop)
                 if chunks > 1:
-                    own = max(came, first + SCANNED_NONZERO_CYCLES) + (line - begin[row] // lanes) * lanes
-                    request, arrival = _later_chunk(port, request, trip, line, to, shows, to < stop, own, lanes, beat)
+                    own = max(came, first + SCANNED_NONZERO_CYCLES) + (line - begin[row] // lanes) * passes
+                    request, arrival = _later_chunk(port, request, trip, line, to, shows, to < stop, own, passes, beat)
                 begun = max(request + trip + SCANNED_NONZERO_CYCLES, ports[min(chunks, 2)])
                 if chunks == 1:
                     arrival = request + trip + (to - line) * beat
@@ -384,9 +388,10 @@ def cut_rows(
                         taken[1] += 1
                     if taken[1]:
                         more = looked[1] - PEEKED_LINES - kept[1, taken[1] - 1]
-                        arrival = max(arrival, later[taken[1] - 1] + more * lanes)
+                        arrival = max(arrival, later[taken[1] - 1] + more * passes)
                 chunks += 1
-                last = max(last, begun + max(0, end[row] - max(begin[row], line * lanes)))
+                rest = -(-end[row] // lanes) - max(begin[row] // lanes, line)
+                last = max(last, begun + max(0, rest) * passes)
             bursts += chunks
             dropped = to - shows - 1  # lines of the last chunk, one in a cycle
             empty = int(some > 0 and shows * lanes >= end[row])  # that line has nothing of the segment
@@ -400,9 +405,9 @@ def cut_rows(
                 ready = True
                 start += KEPT_COLUMN_CYCLES + columns.words
         # What tiles before have left is dropped, a line a cycle, while nonzeros of the row before go on the bus.
-        start += max(0, (begin[row] - scanned[row]) // lanes - min(before, LINES_BEHIND * lanes))
-        before = some
-        came = max(start + max(some, 1) + empty + rows.waits[row], last)
+        start += max(0, (begin[row] - scanned[row]) // lanes - min(before, LINES_BEHIND * passes))
+        before = rows.passes[row] if some else 0
+        came = max(start + rows.passes[row] + empty + rows.waits[row], last)
         came = _join(row, rows, came, latency, left, popped, state)
         done[row] = came
         if chunks > 1:

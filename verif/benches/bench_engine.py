@@ -98,14 +98,26 @@ class EngineBench(StreamBench):
             columns, bits = product.structural.coordinates[kept], product.structural.bits[kept]
             self.board.expect("fibers", [(int(c), int(v)) for c, v in zip(columns, bits, strict=True)])
             coverage.hit("empty_row", len(columns) == 0)
-            first, stop = (int(a.pointers[row + n]) for n in range(2))
-            for at in range(first, stop):
-                item = {"index": int(a.coordinates[at]), "weight": int(a.bits[at]), "present": 1}
-                self.send("selections", item | {"last": int(at + 1 == stop)})
-            if first == stop:
-                self.send("selections", {"last": 1})
-                coverage.hit("row_without_selections")
+            kept = slice(int(a.pointers[row]), int(a.pointers[row + 1]))
+            self.send_row(list(zip(a.coordinates[kept].tolist(), a.bits[kept].tolist(), strict=True)))
         coverage.hit("streaming" if streaming else "resident")
+
+    def send_row(self, row: list[tuple[int, int]], most: int | None = None) -> None:
+        """Index and weight of a row's nonzeros: one by one, or in parts of up to ``most``, by default as many as a line has."""
+        parts = "items" in self.layouts["selections"].tree["fields"]
+        left = [{"index": index, "weight": weight} for index, weight in row]
+        coverage.hit("row_without_selections", not left)
+        while True:
+            count = self.rng.randint(1, most or self.lanes) if parts else 1
+            part, left = left[:count], left[count:]
+            nonzeros = {"count": len(part), "items": part} if parts else {"present": len(part)} | (part or [{}])[0]
+            self.send("selections", nonzeros | {"last": int(not left)})
+            self.parted(len(part), len(left))
+            if not left:
+                return
+
+    def parted(self, count: int, left: int) -> None:
+        """``count`` nonzeros of a row were sent together, and so many of it are left."""
 
     def _place(self, b: Csr, streaming: bool) -> None:
         """B by rows or by columns: in memory, and in the SRAM the first two thirds of its fibers with an entry for each."""

@@ -101,13 +101,7 @@ class StationaryBench(EngineBench):
             coverage.hit("joined", bool(sums.keys() & row.keys()))
             whole = {j: (sums.get(j, 0) + row.get(j, 0)) % MODULUS for j in sorted(sums | row)}
             self.board.expect("fibers", list(whole.items()))
-            self.select([{"index": k, "weight": value} for k, value in sorted(a.items())])
-
-    def select(self, items: list[dict[str, int]]) -> None:
-        for n, item in enumerate(items):
-            self.send("selections", item | {"present": 1, "last": int(n + 1 == len(items))})
-        if not items:
-            self.send("selections", {"last": 1})
+            self.send_row(sorted(a.items()))
 
     def pieces(self) -> None:
         """Rows of C from their pieces, of which each has the columns of a tile."""
@@ -118,9 +112,13 @@ class StationaryBench(EngineBench):
         self.set("fiber_table", {"streaming": 1, "pointers": POINTERS, "elements": NONZEROS})
         for number, row in enumerate(rows):
             self.board.expect("fibers", [one for piece in row for one in sorted(piece.items())])
-            self.select([{"index": number * count + n} for n in range(count)])
+            self.send_row([(number * count + n, 0) for n in range(count)], most=1)
             coverage.hit("pieces", all(row))
             coverage.hit("empty_piece", any(row) and not all(row))
+
+    def parted(self, count: int, left: int) -> None:
+        coverage.hit("part", left > 0)
+        coverage.hit("whole_line", count == self.lanes)
 
     def every_cycle(self) -> None:
         super().every_cycle()
