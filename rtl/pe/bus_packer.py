@@ -4,10 +4,11 @@ from typing import Any
 
 from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer
+from ..lib.stream import StreamSkid
 from .flagged_bus import Acf, bus_cycle, check_bus, check_vector, datum
 
 __all__ = ["BusPacker", "data_vector"]
@@ -47,9 +48,9 @@ class BusPacker(Block):
 
     Timing
     ------
-    One cycle of the bus a cycle, where ``lanes`` are as many as its data. Data are at ``o`` two cycles after they were taken, if
+    One cycle of the bus a cycle, where ``lanes`` data come in each. Data are at ``o`` two cycles after they were taken, if
     they fill a cycle, or the next row or the end came with them; else two after that came. Between A's end being taken and
-    its last cycle being handed out nothing is taken. ``o`` comes straight from registers, ``i.ready`` too.
+    its last cycle being handed out nothing is taken. ``o`` comes straight from registers, and ``i.ready`` follows them alone.
     """
 
     latency = 2
@@ -76,7 +77,7 @@ class BusPacker(Block):
         m = Module()
         most = {acf: acf.data_per_cycle(self.words, self.vector) for acf in Acf}
         widest = max(most.values())
-        depth = widest + self.lanes
+        depth = widest + self.lanes  # the next cycle, of another row than this one perhaps, and what comes
         kept = [Signal(datum(), name=f"kept{n}", reset_less=True) for n in range(depth)]
         count = Signal(range(depth + 1))
         ended = Signal()  # A's end is among what is kept
@@ -95,20 +96,21 @@ class BusPacker(Block):
             with m.If(joins[n]):
                 m.d.comb += run.eq(n + 1)
         whole = (run == allowed) | (run != count) | ended  # nothing that is to come belongs to it
-        goes, leaves = Signal(), Signal()
+        m.submodules.cycles = cycles = StreamSkid(shape=bus_cycle(self.words))
+        connect(m, flipped(self.o), cycles.o)
+        goes = Signal()
         left = Signal(range(depth + 1))
         m.d.comb += [
-            leaves.eq(self.o.ready | ~self.o.valid),
-            goes.eq(leaves & Mux(count == 0, ended, whole)),
+            cycles.i.valid.eq(Mux(count == 0, ended, whole)),
+            cycles.i.payload.last.eq(ended & (run == count)),
+            goes.eq(cycles.i.valid & cycles.i.ready),
             left.eq(count - Mux(goes, run, 0)),
         ]
-        with m.If(leaves):
-            m.d.sync += [self.o.valid.eq(goes), self.o.payload.last.eq(ended & (run == count))]
-            self._words(m, kept, joins)
+        self._words(m, cycles.i.payload.words, kept, joins)
 
         # What stays moves up, what comes joins it.
         taken = Signal()
-        m.d.comb += [self.i.ready.eq(~ended & (count <= depth - self.lanes)), taken.eq(self.i.valid & self.i.ready)]
+        m.d.comb += [self.i.ready.eq(~ended & (left <= widest)), taken.eq(self.i.valid & self.i.ready)]
         come = self.i.payload
         m.d.sync += count.eq(left + Mux(taken, come.count, 0))
         with m.If(taken):
@@ -128,14 +130,12 @@ class BusPacker(Block):
                 m.d.sync += kept[n].eq(items[place])
         return m
 
-    def _words(self, m: Module, kept: list[Any], joins: Value) -> None:
+    def _words(self, m: Module, words: Any, kept: list[Any], joins: Value) -> None:
         """The words of the next cycle: where the data of each format lie."""
-        words = self.o.payload.words
-        m.d.sync += [word.present.eq(0) for word in words]
 
         def put(place: int, present: Any, metadata: bool, payload: Value) -> None:
             word = words[place]
-            m.d.sync += [word.present.eq(present), word.metadata.eq(metadata), word.payload.eq(payload)]
+            m.d.comb += [word.present.eq(present), word.metadata.eq(metadata), word.payload.eq(payload)]
 
         with m.Switch(self.acf):
             for acf in Acf:

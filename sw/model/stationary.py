@@ -92,6 +92,7 @@ class _StationaryRun(Run):
         line = pace.beat * line_beats(pace.pitch_a)
         pe = design.pe
         self.data = data_per_cycle(pe.acf_a, 2 * pe.vector + 1, pe.vector)  # on the PEs' bus
+        self.together = 1 if planned.stored_a is not None else self.lanes  # nonzeros of A
         self.memory = Memory(
             self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, max(1, self.lanes / self.data)
         )
@@ -130,7 +131,8 @@ class _StationaryRun(Run):
             end = begin
         products = row_products(begin, end, self.a_coordinates, at.b_begin, at.b_end)
         self.totals[PRODUCTS] += int(products.sum())
-        words, waits = self._feed(tile, begin, end)
+        passes = self._passes(begin, end)
+        words, waits = self._feed(tile, begin, end, passes)
         asking = self._reenter(partial, spilled, base) if tile.partial_in else 0
         lengths = self.places.lengths(tile)
         position = self._position(tile)
@@ -142,7 +144,7 @@ class _StationaryRun(Run):
         if tile.partial_in and not self.rows_of_c.on_chip:
             opens = FIRST_LINE_CYCLES + self.pace.latency + PARTIAL_CYCLES - ARRAY_CYCLES
             leaving = np.maximum(leaving, FIBER_CYCLES + back)
-        rows = Rows(begin, end, products > 0, self._passes(begin, end), waits, leaving, back, float(opens))
+        rows = Rows(begin, end, products > 0, passes, waits, leaving, back, float(opens))
         columns = Columns(words, self.scheme.buffers("B"), loaded)
         streams = not (tile.carry or keeps_a)
         if tile.whole_k or not streams:
@@ -164,9 +166,7 @@ class _StationaryRun(Run):
     def _passes(self, begin: Index, end: Index) -> Index:
         """Cycles in which the nonzeros of each row go on the PEs' bus: they come a line at a time, or one by one if converted."""
         some = end - begin
-        if self.planned.stored_a is not None:
-            return np.maximum(some, 1)
-        lines = -(-end // self.lanes) - begin // self.lanes
+        lines = -(-end // self.together) - begin // self.together
         return np.where(some > 0, np.maximum(lines, -(-some // self.data)), 1)
 
     def _positions_read(self, tile: Tile, from_pointers: bool, halves: int) -> int:
@@ -235,7 +235,7 @@ class _StationaryRun(Run):
         waits = trips * (self.pace.latency + self.pace.reader + CHUNK_ANSWER_CYCLES) + (trips - 1) * NEXT_CHUNK_CYCLES
         return asked + waits + int(load.beats * self.pace.beat) // trips + COLUMNS_LOADED_CYCLES
 
-    def _feed(self, tile: Tile, begin: Index, end: Index) -> tuple[int, Index]:
+    def _feed(self, tile: Tile, begin: Index, end: Index, passes: Index) -> tuple[int, Index]:
         """Columns go to the PEs, unless they are there; what overflows comes once more in each row.
 
         Returns the words that come before the first row, and the cycles for which the bus waits in each.
@@ -264,9 +264,11 @@ class _StationaryRun(Run):
                 for n in np.flatnonzero(lengths > self.sizes[0])
             ]
             loading = 2 * int(sent.sum()) + self.design.pe.count
-        return loading, self._bump(begin, end, starts, ends, in_memory)
+        return loading, self._bump(begin, end, passes, starts, ends, in_memory)
 
-    def _bump(self, begin: Index, end: Index, starts: Index, ends: Index, in_memory: NDArray[np.bool_]) -> Index:
+    def _bump(
+        self, begin: Index, end: Index, passes: Index, starts: Index, ends: Index, in_memory: NDArray[np.bool_]
+    ) -> Index:
         """What overflows comes once more in each row. Returns the cycles for which the bus waits in each."""
         waits = np.zeros(len(begin), np.int64)
         if not self._wide:
@@ -278,7 +280,9 @@ class _StationaryRun(Run):
         parts = np.zeros((len(wide), 3), np.int64)
         places = begin, end, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
         pitch = self.reads.pitches["b"]
-        bumped_waits(*places, self.sizes, state, answers, self.data, self.lanes, pitch, parts, waits)
+        bumped_waits(
+            *places, self.sizes, state, answers, self.data, passes, self.together, self.lanes, pitch, parts, waits
+        )
         for (_, own), moved in zip(self._wide, state, strict=True):
             own[:] = moved
         self.totals[MERGED] += int(parts[:, 1].sum())
@@ -374,6 +378,8 @@ def bumped_waits(
     state: NDArray[Any],
     answers: NDArray[Any],
     vector: int,
+    passes: NDArray[Any],
+    together: int,
     lanes: int,
     pitch: int,
     found: NDArray[Any],
@@ -389,7 +395,8 @@ def bumped_waits(
     begin, end: positions in A of each row of the tile. starts, ends: in B, of each such column.
     sizes: nonzeros of the buffer, of its part that stays, of its region. state: of each column the nonzero that is used next, and
         how many are in the region; moved on. answers: cycles from the request of a part to its first word.
-    vector: data of a cycle of the bus. pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their
+    vector: data of a cycle of the bus. passes: its cycles for each row where it does not wait. together: nonzeros of A that come
+        in a cycle. pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their
         nonzeros, beats that hold them; added to.
     waits: of each row.
     """
@@ -408,7 +415,7 @@ def bumped_waits(
         for place in range(begin[row], end[row], vector):
             stop = min(place + vector, end[row])
             farthest = a_coordinates[stop - 1]
-            supply = max(supply, filling[cycle % BUS_CYCLES_AHEAD]) + stop - place
+            supply = max(supply, filling[cycle % BUS_CYCLES_AHEAD]) + -(-(stop - place) // together)
             time = max(time, supply)
             under_way = 0
             for n in range(count):
@@ -454,4 +461,4 @@ def bumped_waits(
             time = gone + 1 + (gone > time)  # where it waited the next entry has been looked at
             filling[cycle % BUS_CYCLES_AHEAD] = time
             cycle += 1
-        waits[row] = max(0, time - row_begin - (end[row] - begin[row]))
+        waits[row] = max(0, time - row_begin - passes[row])

@@ -14,6 +14,7 @@ from sw.jit import njit
 from sw.timing.constants import (
     ARRAY_ROWS,
     CHUNK_ANSWER_CYCLES,
+    CHUNK_END_CYCLES,
     COLUMN_REQUEST_CYCLES,
     COLUMN_WORD_CYCLES,
     FIRST_LINE_CYCLES,
@@ -28,6 +29,7 @@ from sw.timing.constants import (
     PARTIAL_CYCLES,
     ROW_REQUEST_CYCLES,
     SCANNED_NONZERO_CYCLES,
+    SECOND_CHUNK_LINES,
 )
 from sw.timing.hardware import (
     FIRST_CHUNK_LINES,
@@ -382,12 +384,16 @@ def cut_rows(
                 begun = max(request + trip + SCANNED_NONZERO_CYCLES, ports[min(chunks, 2)])
                 if chunks == 1:
                     arrival = request + trip + (to - line) * beat
-                    looked[1] += min(to, shows + 1) - line
+                    own_lines = min(to, shows + 1) - line
+                    looked[1] += own_lines
                     kept[1, many] = looked[1]
-                    while kept[1, taken[1]] + PEEKED_LINES < looked[1]:
+                    before_row = looked[1] - max(
+                        SECOND_CHUNK_LINES, own_lines
+                    )  # so many lines must have been handed on
+                    while kept[1, taken[1]] < before_row:
                         taken[1] += 1
                     if taken[1]:
-                        more = looked[1] - PEEKED_LINES - kept[1, taken[1] - 1]
+                        more = before_row - kept[1, taken[1] - 1]
                         arrival = max(arrival, later[taken[1] - 1] + more * passes)
                 chunks += 1
                 rest = -(-end[row] // lanes) - max(begin[row] // lanes, line)
@@ -411,7 +417,7 @@ def cut_rows(
         came = _join(row, rows, came, latency, left, popped, state)
         done[row] = came
         if chunks > 1:
-            ports[min(chunks, 3) - 1] = came + dropped
+            ports[min(chunks, 3) - 1] = came + dropped + CHUNK_END_CYCLES
             later[many] = came
             many += 1
         if chunks > 2:

@@ -73,6 +73,7 @@ __all__ = [
     "ROW_LEAVES_CYCLES",
     "ROW_REQUEST_CYCLES",
     "SCANNED_NONZERO_CYCLES",
+    "SECOND_CHUNK_LINES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
     "SPAN",
@@ -214,11 +215,13 @@ COLUMNS_LOADED_CYCLES = 13
 PARTIAL_CYCLES = 10
 # Of a fiber that is read by itself, one more where it has something (rtl.accessor.nonzero_reader).
 FIBER_CYCLES = 2
+# Fitted: lines of second chunks that wait for their rows, where one row has not more.
+SECOND_CHUNK_LINES = 12
 # From the bus of the array to its joiner. Fitted: lines of first chunks that are between where they wait and the bus;
 # cycles of the bus for which A's nonzeros are there while the bus waits; rows that the array has while the joiner waits.
 ARRAY_CYCLES = 15
 LINES_BEHIND = 4
-BUS_CYCLES_AHEAD = 3
+BUS_CYCLES_AHEAD = 5
 ARRAY_ROWS = 5
 # From a row's last nonzero on the bus to the burst that writes it, from the answer to that to the next tile, and that
 # one's begin.
@@ -231,8 +234,8 @@ ASSEMBLY_CYCLES = 18
 PIECE_CYCLES = 7
 # From the request of a part of a column that overflows its PE's buffer to its first word, with what comes between its
 # last word and the next request; more beside memory's latency where it is there.
-PART_CYCLES = 15
-MEMORY_PART_CYCLES = 5
+PART_CYCLES = 14
+MEMORY_PART_CYCLES = 6
 # What the cost model takes: around a tile's rows, as TILE_CYCLES; from the first nonzero of A to the first word of a
 # column, and from the last word of the last column to the bus.
 STATIONARY_TILE_CYCLES = 75

@@ -214,6 +214,11 @@ ENTRIES = {
     "accessor_a": Entry(
         "bench_accessor_a", lambda: AccessorA(**ACCESSOR), icarus=r"random/kept=True/rows_outside=True|skipped|reset"
     ),
+    "accessor_a_parts": Entry(
+        "bench_accessor_a",
+        lambda: AccessorA(**ACCESSOR, parts=True),
+        icarus=r"random/kept=True/rows_outside=False|reset",
+    ),
     "converted_a": Entry(
         "bench_converted_a",
         lambda: ConvertedA(beat_bits=128, address_width=40, value="int32", form="work_efficient"),

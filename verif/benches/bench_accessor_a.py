@@ -32,6 +32,7 @@ class AccessorABench(StreamBench):
             limit=40_000,
         )
         lanes = self.lanes = int(self.block.parameters["lanes"])
+        self.parts = bool(self.block.parameters["parts"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
         for n in range(5):
             patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("grant", "data"))
@@ -99,8 +100,9 @@ class AccessorABench(StreamBench):
             coverage.hit("long_row", len(inside) > 8 * self.lanes)
 
     def came(self, port: str, item: Any) -> None:
-        if item["present"]:
-            self.row.append((item["index"], item["weight"]))
+        nonzeros = item["items"][: item["count"]] if self.parts else [item][: item["present"]]
+        self.row += [(nonzero["index"], nonzero["weight"]) for nonzero in nonzeros]
+        coverage.hit("several", not item["last"])
         if item["last"]:
             self.board.observe("rows", self.row)
             self.row = []
@@ -111,8 +113,10 @@ class AccessorABench(StreamBench):
         await super().start()
 
     def meaning(self, bits: int) -> Any:
-        """Without a nonzero only the end of the row has a meaning."""
+        """Of what is no nonzero only the end of the row has a meaning."""
         item = self.layouts["selections"].unpack(bits)
+        if self.parts:
+            return str((item["items"][: item["count"]], item["last"]))
         return bits if item["present"] else item["last"]
 
 

@@ -12,13 +12,14 @@ from rtl.tiling.selection_gate import SelectionGate
 Task = Callable[[Any, SelectionGate], Awaitable[None]]
 
 
-def simulate(task: Task, *, named: bool = True) -> None:
-    dut = SelectionGate(named=named)
+def simulate(task: Task, *, named: bool = True, lanes: int = 0) -> None:
+    dut = SelectionGate(named=named, lanes=lanes)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
 
     async def testbench(ctx: Any) -> None:
-        ctx.set(dut.width, 1 << 31)
+        if not lanes:
+            ctx.set(dut.width, 1 << 31)
         ctx.set(dut.selections.ready, 1)
         await task(ctx, dut)
 
@@ -287,3 +288,49 @@ def test_pieces_are_no_planned_entries() -> None:
         assert not ctx.get(dut.wrong)
 
     simulate(task)
+
+
+def test_parts_of_rows_wait_for_the_load_and_pieces_become_parts() -> None:
+    """Parts go through as they are; those with a nonzero wait while B is loaded; a piece is a part of one, or of none."""
+
+    async def task(ctx: Any, dut: SelectionGate) -> None:
+        items = [
+            {"index": 3, "weight": 9},
+            {"index": 8, "weight": 0},
+            {"index": 11, "weight": 7},
+            {"index": 0, "weight": 0},
+        ]
+        for loading in (0, 1):
+            ctx.set(dut.loading, loading)
+            for count, last in ((3, 0), (1, 1), (0, 1)):
+                ctx.set(dut.nonzeros.payload, {"count": count, "last": last, "items": items})
+                ctx.set(dut.nonzeros.valid, 1)
+                await ctx.tick().until(dut.nonzeros.ready)
+                ctx.set(dut.nonzeros.valid, 0)
+                waits = bool(loading and count)
+                assert ctx.get(dut.selections.valid) == (not waits) and ctx.get(dut.event_stall) == waits
+                if waits:
+                    ctx.set(dut.loading, 0)
+                    assert ctx.get(dut.selections.valid)
+                out = ctx.get(dut.selections.payload)
+                assert (out.count, out.last) == (count, last)
+                assert [(item.index, item.weight) for item in out["items"]] == [
+                    (i["index"], i["weight"]) for i in items
+                ]
+                await ctx.tick()
+                ctx.set(dut.loading, loading)
+        ctx.set(dut.assembling, 1)
+        for present, last in ((1, 0), (0, 1)):
+            ctx.set(dut.pieces.payload, {"index": 44, "weight": 5, "present": present, "last": last})
+            ctx.set(dut.pieces.valid, 1)
+            out = ctx.get(dut.selections.payload)
+            assert ctx.get(dut.selections.valid) and ctx.get(dut.pieces.ready)
+            assert (out.count, out.last, out["items"][0].index, out["items"][0].weight) == (present, last, 44, 5)
+
+    simulate(task, named=False, lanes=4)
+
+
+def test_nonzeros_that_name_fibers_come_one_by_one() -> None:
+    with pytest.raises(ValueError, match="come one by one, not 4 together"):
+        SelectionGate(lanes=4)
+    assert not hasattr(SelectionGate(named=False, lanes=4), "wrong"), "the engine finds what is wrong"
