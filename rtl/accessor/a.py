@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -25,6 +25,7 @@ from ..types import (
     write_request,
 )
 from .fiber_reader import READ_CLIENTS, FiberReader, read_clients
+from .part_aligner import PartAligner
 from .segment_loader import SegmentLoader
 from .segment_player import SegmentPlayer
 from .unroller import Unroller
@@ -166,8 +167,11 @@ class AccessorA(Unit):
 
         empty_rows = Signal(POSITION_WIDTH)
         base = Signal(COORDINATE_WIDTH)
-        handed = self.selections.signature.create(path=("handed",))  # but for empty rows
-        (self._hand_out_parts if self.parts else self._hand_out)(m, words, handed, base)
+        way_out = PartAligner(lanes=self.lanes) if self.parts else Unroller(lanes=self.lanes)
+        m.submodules["part_aligner" if self.parts else "unroller"] = way_out
+        handed = way_out.selections
+        connect(m, words.o, way_out.words)
+        m.d.comb += way_out.base.eq(base)
         loading = Signal()  # what the reader delivers goes into the partition
         playing = Signal()  # words come from the player
         idle = Signal()  # says so a cycle late: what it lets begin goes through long paths of its own
@@ -228,35 +232,6 @@ class AccessorA(Unit):
         with m.Else():
             m.d.comb += [out.valid.eq(handed.valid), out.payload.eq(handed.payload), handed.ready.eq(out.ready)]
         return m
-
-    def _hand_out(self, m: Module, words: StreamQueue, handed: Any, base: Signal) -> None:
-        """Nonzeros one by one."""
-        m.submodules.unroller = unroller = Unroller(lanes=self.lanes)
-        connect(m, words.o, unroller.words)
-        item, out = unroller.nonzeros, handed.payload
-        m.d.comb += [
-            handed.valid.eq(item.valid),
-            item.ready.eq(handed.ready),
-            out.index.eq(item.payload.nonzero.coordinate - base),
-            out.weight.eq(item.payload.nonzero.value),
-            *passed(item.payload, out, "present last"),
-        ]
-
-    def _hand_out_parts(self, m: Module, words: StreamQueue, handed: Any, base: Signal) -> None:
-        """Words from their first nonzero on; one without a nonzero only where it ends a row."""
-        word = words.o.payload
-        tells = Signal()
-        line = Signal(word.line.shape())
-        m.d.comb += [
-            tells.eq((word.count != 0) | word.last),
-            line.eq(word.line.as_value() >> Cat(Const(0, 6), word.first)),
-            handed.valid.eq(words.o.valid & tells),
-            words.o.ready.eq(handed.ready | ~tells),
-            *passed(word, handed.payload, "count last"),
-        ]
-        for n in range(self.lanes):
-            item = handed.payload["items"][n]
-            m.d.comb += [item.index.eq(line[n].coordinate - base), item.weight.eq(line[n].value)]
 
     def _begin(
         self,

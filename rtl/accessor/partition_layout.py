@@ -36,7 +36,7 @@ class PartitionLayout(Block):
         One, two and three cycles after ``start``.
     limit, regular : Out(POSITION_WIDTH)
         In the second of these cycles: nonzeros that fit, and those of them before the FIFO-managed region.
-    metadata_lines, first_line : Out, data_base, top : Out(line_address_width)
+    metadata_lines, first_line : Out(line_address_width + 1), data_base, top : Out(line_address_width)
         Lines of entries; the first line of data, counted from the partition's, and its address; the line of entry 0.
     origin : Out(POSITION_WIDTH)
         Place of the first nonzero, counted from SRAM line 0.
@@ -78,7 +78,7 @@ class PartitionLayout(Block):
                 "limit": Out(POSITION_WIDTH),
                 "regular": Out(POSITION_WIDTH),
                 "metadata_lines": Out(law + 1),
-                "first_line": Out(LINE_WIDTH),
+                "first_line": Out(law + 1),
                 "data_base": Out(law),
                 "top": Out(law),
                 "origin": Out(POSITION_WIDTH),

@@ -4,7 +4,7 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamSkid
@@ -76,40 +76,32 @@ class SegmentPlacement(Block):
         m = Module()
         left, regular_left = (Signal(signed(POSITION_WIDTH + 1), name=name) for name in ("left", "regular_left"))
         begun = Signal()  # the present segment has a nonzero
+        closed = Signal()  # a segment has been bumped
+        kept = Signal(range(self.remembered + 1))  # segments so far that end in the FIFO-managed region
+        full = Signal(init=not self.remembered)  # no more of them can be remembered
         # It takes as many as the sums do, so that words that are summed never wait here.
-        m.submodules.measured = measured = StreamSkid(shape=data.StructLayout({"over": 1, "beyond": 1, "last": 1}))
-        size, come = self.steps.payload, measured.i.payload
+        m.submodules.found = found = StreamSkid(shape=placement())
+        connect(m, flipped(self.places), found.o)
+        size, place = self.steps.payload, found.i.payload
         some = begun | (size.nonzeros != 0)
+        over = (left - size.nonzeros)[POSITION_WIDTH]
         m.d.comb += [
-            measured.i.valid.eq(self.steps.valid),
-            self.steps.ready.eq(measured.i.ready),
-            come.over.eq((left - size.nonzeros)[POSITION_WIDTH]),
-            come.beyond.eq(some & (regular_left - size.nonzeros)[POSITION_WIDTH]),
-            come.last.eq(size.last),
+            found.i.valid.eq(self.steps.valid),
+            self.steps.ready.eq(found.i.ready),
+            place.beyond.eq(some & (regular_left - size.nonzeros)[POSITION_WIDTH]),
+            place.bumped.eq(closed | over | (place.beyond & full)),
         ]
         with m.If(self.steps.valid & self.steps.ready):
             m.d.sync += [
                 left.eq(left - size.nonzeros),
                 regular_left.eq(regular_left - size.nonzeros),
                 begun.eq(some & ~size.last),
+                closed.eq(place.bumped),
             ]
+            with m.If(size.last & place.beyond & ~place.bumped):
+                m.d.sync += [kept.eq(kept + 1), full.eq(kept + 1 == self.remembered)]
         with m.If(self.load):
             m.d.sync += [left.eq(self.limit), regular_left.eq(self.regular)]
-
-        closed = Signal()  # a segment has been bumped
-        kept = Signal(range(self.remembered + 1))  # segments so far that end in the FIFO-managed region
-        full = Signal(init=not self.remembered)  # no more of them can be remembered
-        out, known = self.places, measured.o.payload
-        m.d.comb += [
-            out.valid.eq(measured.o.valid),
-            measured.o.ready.eq(out.ready),
-            out.payload.bumped.eq(closed | known.over | (known.beyond & full)),
-            out.payload.beyond.eq(known.beyond),
-        ]
-        with m.If(out.valid & out.ready):
-            m.d.sync += closed.eq(out.payload.bumped)
-            with m.If(known.last & known.beyond & ~out.payload.bumped):
-                m.d.sync += [kept.eq(kept + 1), full.eq(kept + 1 == self.remembered)]
         with m.If(self.start):
             m.d.sync += [begun.eq(0), closed.eq(0), kept.eq(0), full.eq(not self.remembered)]
         return m

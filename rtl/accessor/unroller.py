@@ -3,23 +3,18 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
-from ..types import Element, line, segment_word
+from ..types import COORDINATE_WIDTH, line, segment_word, selection
 
-__all__ = ["Unroller", "fiber_nonzero"]
-
-
-def fiber_nonzero() -> data.StructLayout:
-    """One nonzero of a fiber; ``present = 0`` with ``last = 1`` ends a fiber without one."""
-    return data.StructLayout({"nonzero": Element, "present": 1, "last": 1})
+__all__ = ["Unroller"]
 
 
 class Unroller(Block):
-    """Turns segment words into nonzeros, one a cycle; words are held in a register, so ``words`` sees no long path.
+    """Turns segment words into selections, one a cycle; words are held in a register, so ``words`` sees no long path.
 
     Parameters
     ----------
@@ -30,7 +25,9 @@ class Unroller(Block):
     -------
     words : In(stream)
         Segments in row order.
-    nonzeros : Out(stream)
+    base : In(COORDINATE_WIDTH)
+        The coordinate that has index 0. It holds while words come and leave.
+    selections : Out(stream)
         Their nonzeros in order; for a segment that ends with an empty word an item that is not ``present``.
 
     Timing
@@ -44,7 +41,8 @@ class Unroller(Block):
         super().__init__(
             {
                 "words": In(stream.Signature(segment_word(lanes))),
-                "nonzeros": Out(stream.Signature(fiber_nonzero())),
+                "base": In(COORDINATE_WIDTH),
+                "selections": Out(stream.Signature(selection())),
             }
         )
 
@@ -59,10 +57,11 @@ class Unroller(Block):
         last = Signal()
         ending = Signal()  # an end without a nonzero is waiting
 
-        out = self.nonzeros
+        out = self.selections
         m.d.comb += [
             out.valid.eq((left != 0) | ending),
-            out.payload.nonzero.eq(held[lane]),
+            out.payload.index.eq(held[lane].coordinate - self.base),
+            out.payload.weight.eq(held[lane].value),
             out.payload.present.eq(left != 0),
             out.payload.last.eq(Mux(left != 0, last & (left == 1), 1)),
         ]

@@ -99,11 +99,10 @@ class WeightStationaryEngine(Engine):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        sizes = {"lanes": self.lanes, "address_width": self.address_width}
-        law = self.line_address_width
-        m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
-        m.submodules.fiber_reader = reader = NonzeroReader(line_address_width=law, **sizes)
-        m.submodules.partial_reader = reentry = NonzeroReader(line_address_width=law, **sizes)
+        sizes = {name: getattr(self, name) for name in ("lanes", "address_width", "line_address_width")}
+        m.submodules.fiber_lookup = lookup = FiberLookup(**sizes)
+        m.submodules.fiber_reader = reader = NonzeroReader(**sizes)
+        m.submodules.partial_reader = reentry = NonzeroReader(**sizes)
         m.submodules.packer = packer = BusPacker(words=self.words, vector=self.vector, lanes=self.lanes)
         m.submodules.array = array = WeightStationaryArray(
             pes=self.pes,
@@ -169,8 +168,8 @@ class WeightStationaryEngine(Engine):
     ) -> None:
         """Nonzeros of A go on the bus, once the tile's columns are in the PEs."""
         tile, taken, datum = self.tile, self.selections.payload, packer.i.payload
-        ranks = ("begin_j", "size_j", "begin_k", "size_k")
-        loaded = Signal(data.StructLayout(dict.fromkeys(ranks, COORDINATE_WIDTH)))  # whose columns the PEs have
+        ranks = ("begin_j", "size_j", "begin_k", "size_k")  # of the tile whose columns the PEs have
+        loaded = Signal(data.StructLayout(dict.fromkeys(ranks, COORDINATE_WIDTH)))
         ready = Signal()  # they are this tile's
         row = Signal(COORDINATE_WIDTH)
         final, needs, some = Signal(), Signal(), Signal()
@@ -183,7 +182,7 @@ class WeightStationaryEngine(Engine):
             final.eq(taken.last & (row + 1 == tile.size_i)),
             some.eq(taken.count != 0),
             needs.eq(self.selections.valid & some & ~ready),
-            datum.count.eq(taken.count),
+            *passed(taken, datum, "count"),
             datum.last.eq(final),
         ]
         for nonzero, item in zip(nonzeros, datum_items, strict=True):
@@ -213,8 +212,6 @@ class WeightStationaryEngine(Engine):
                 with m.If(feeder.idle):
                     m.d.sync += ready.eq(1)
                     m.next = "ROWS"
-        with m.If(self.assembling):
-            m.d.comb += self.selections.ready.eq(lookup.selections.ready)
         # Entries that overflow their PE pass A in the order of their rows.
         m.submodules.row_check = check = CoordinateCheck(lanes=self.lanes)
         m.d.comb += [
@@ -238,9 +235,9 @@ class WeightStationaryEngine(Engine):
         piece = lookup.selections.payload
         with m.If(self.assembling):
             m.d.comb += [
+                pieces.ready.eq(lookup.selections.ready),
                 lookup.selections.valid.eq(pieces.valid),
-                piece.index.eq(pieces.payload["items"][0].index),
-                piece.weight.eq(pieces.payload["items"][0].weight),
+                *passed(pieces.payload["items"][0], piece, "index weight"),
                 piece.present.eq(pieces.payload.count != 0),
                 piece.last.eq(pieces.payload.last),
                 reader.places.valid.eq(lookup.leaves.valid),

@@ -47,7 +47,7 @@ from .loaded_b import LoadedB
 from .machine import Run
 from .rows_of_c import RowsOfC, rows_of
 from .segments import Segments
-from .stationary_rows import Columns, Memory, Rows, cut_rows, whole_rows
+from .stationary_rows import Columns, Memory, Rows, bus_cycles, cut_rows, whole_rows
 from .walk import Tile, TileWalk
 
 if TYPE_CHECKING:
@@ -90,12 +90,11 @@ class _StationaryRun(Run):
         self._most = -(-most // self.lanes) * self.lanes
         pace = self.pace
         line = pace.beat * line_beats(pace.pitch_a)
-        pe = design.pe
-        self.data = data_per_cycle(pe.acf_a, 2 * pe.vector + 1, pe.vector)  # on the PEs' bus
-        self.together = 1 if planned.stored_a is not None else self.lanes  # nonzeros of A
-        self.memory = Memory(
-            self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, max(1, self.lanes / self.data)
-        )
+        # Nonzeros of A that come together, and those of a cycle of the PEs' bus.
+        self.together = 1 if planned.stored_a is not None else self.lanes
+        self.data = data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector)
+        passes = max(1.0, self.lanes / self.data)
+        self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, passes)
         self._in_pes: tuple[int, ...] | None = None
         # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.
         self._wide: list[tuple[int, NDArray[np.int64]]] = []
@@ -131,7 +130,7 @@ class _StationaryRun(Run):
             end = begin
         products = row_products(begin, end, self.a_coordinates, at.b_begin, at.b_end)
         self.totals[PRODUCTS] += int(products.sum())
-        passes = self._passes(begin, end)
+        passes = bus_cycles(begin, end, self.together, self.data)
         words, waits = self._feed(tile, begin, end, passes)
         asking = self._reenter(partial, spilled, base) if tile.partial_in else 0
         lengths = self.places.lengths(tile)
@@ -162,12 +161,6 @@ class _StationaryRun(Run):
             self.clock.cycles += math.ceil(load_beats * self.pace.beat) + self.pace.latency + PHASE_CYCLES
         self.clock.cycles += max(int(flow), moved, asking) + self._tail(rest) + TILE_BEGIN_CYCLES
         self.clock.tiles += 1
-
-    def _passes(self, begin: Index, end: Index) -> Index:
-        """Cycles in which the nonzeros of each row go on the PEs' bus: they come a line at a time, or one by one if converted."""
-        some = end - begin
-        lines = -(-end // self.together) - begin // self.together
-        return np.where(some > 0, np.maximum(lines, -(-some // self.data)), 1)
 
     def _positions_read(self, tile: Tile, from_pointers: bool, halves: int) -> int:
         """When the first pointers are there, and positions where a tile goes on: ``halves`` of a burst of A's come before."""
@@ -264,13 +257,13 @@ class _StationaryRun(Run):
                 for n in np.flatnonzero(lengths > self.sizes[0])
             ]
             loading = 2 * int(sent.sum()) + self.design.pe.count
-        return loading, self._bump(begin, end, passes, starts, ends, in_memory)
+        return loading, self._bump((begin, end), passes, starts, ends, in_memory)
 
     def _bump(
-        self, begin: Index, end: Index, passes: Index, starts: Index, ends: Index, in_memory: NDArray[np.bool_]
+        self, rows: tuple[Index, ...], passes: Index, starts: Index, ends: Index, in_memory: NDArray[Any]
     ) -> Index:
         """What overflows comes once more in each row. Returns the cycles for which the bus waits in each."""
-        waits = np.zeros(len(begin), np.int64)
+        waits = np.zeros(len(passes), np.int64)
         if not self._wide:
             return waits
         wide = np.array([n for n, _ in self._wide])
@@ -278,11 +271,9 @@ class _StationaryRun(Run):
         far = self.pace.latency + self.pace.reader + MEMORY_PART_CYCLES
         answers = PART_CYCLES + np.where(in_memory[wide], far, 0)
         parts = np.zeros((len(wide), 3), np.int64)
-        places = begin, end, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
-        pitch = self.reads.pitches["b"]
-        bumped_waits(
-            *places, self.sizes, state, answers, self.data, passes, self.together, self.lanes, pitch, parts, waits
-        )
+        places = *rows, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
+        together = self.together, self.lanes, self.reads.pitches["b"]
+        bumped_waits(*places, self.sizes, state, answers, self.data, passes, *together, parts, waits)
         for (_, own), moved in zip(self._wide, state, strict=True):
             own[:] = moved
         self.totals[MERGED] += int(parts[:, 1].sum())

@@ -43,7 +43,7 @@ from sw.timing.hardware import (
     WHOLE_ROWS,
 )
 
-__all__ = ["Columns", "Memory", "Rows", "cut_rows", "whole_rows"]
+__all__ = ["Columns", "Memory", "Rows", "bus_cycles", "cut_rows", "whole_rows"]
 
 
 class Memory(NamedTuple):
@@ -92,6 +92,14 @@ class Columns(NamedTuple):
     words: int
     on_chip: bool
     loaded: int
+
+
+def bus_cycles(begin: NDArray[Any], end: NDArray[Any], together: int, data: int) -> NDArray[np.int64]:
+    """Cycles in which each row of A goes on the PEs' bus, ``together`` nonzeros that lie in one line come, and ``data`` leave."""
+    some = end - begin
+    lines = -(-end // together) - begin // together
+    cycles: NDArray[np.int64] = np.where(some > 0, np.maximum(lines, -(-some // data)), 1)
+    return cycles
 
 
 @njit(cache=True)

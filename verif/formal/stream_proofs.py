@@ -261,6 +261,12 @@ def _rules_of_accessors() -> Iterator[Proof]:
         depth=21,
     )
     yield Proof(
+        "accessor_a_parts.streams",
+        f"AccessorA that hands out parts of rows: {CLAIM}",
+        rules(AccessorA, {**ACCESSOR, "parts": True}, steady=("buffering", *settings), answers=[SRAM, *reads]),
+        depth=21,
+    )
+    yield Proof(
         "accessor_b.streams",
         f"AccessorB: {CLAIM}",
         rules(AccessorB, ACCESSOR, steady=("fifo_lines", *settings), answers=reads),

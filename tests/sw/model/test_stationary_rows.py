@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sw.model.stationary import bumped_waits, chunks_one_by_one
-from sw.model.stationary_rows import Columns, Memory, Rows, cut_rows, whole_rows
+from sw.model.stationary_rows import Columns, Memory, Rows, bus_cycles, cut_rows, whole_rows
 from sw.timing.constants import (
     COLUMN_REQUEST_CYCLES,
     COLUMN_WORD_CYCLES,
@@ -16,12 +16,12 @@ from sw.timing.constants import (
 )
 
 LATENCY = 25
-MEMORY = Memory(lanes=2, burst=16, latency=LATENCY, reader=0, line=1.0, outstanding=16)
+MEMORY = Memory(lanes=2, burst=16, latency=LATENCY, reader=0, line=1.0, outstanding=16, passes=2.0)
 THERE = Columns(words=0, on_chip=True, loaded=0)
 
 
-def rows(lengths, *, met=None, waits=0, leaving=1.0, back=False):
-    """Rows of so many nonzeros, one after the other in A."""
+def rows(lengths, *, met=None, waits=0, leaving=1.0, back=False, together=1):
+    """Rows of so many nonzeros, one after the other in A, of which so many that lie in one line go on the bus together."""
     end = np.cumsum(np.array(lengths, np.int64))
     begin = end - lengths
     met = end > begin if met is None else np.array(met, np.bool_)
@@ -30,6 +30,7 @@ def rows(lengths, *, met=None, waits=0, leaving=1.0, back=False):
         begin,
         end,
         met,
+        bus_cycles(begin, end, together, together),
         np.full(count, waits, np.int64),
         np.full(count, leaving, np.float64),
         np.full(count, back, np.bool_),
@@ -105,6 +106,27 @@ def test_the_slower_side_counts(flow):
     assert flow(rows([2] * 60, waits=7)) - plain == pytest.approx(7 * 60, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "together", "data", "cycles"),
+    [
+        (0, 0, 4, 4, 1),  # an empty row is told of
+        (0, 8, 4, 4, 2),
+        (2, 10, 4, 4, 3),  # it lies in three lines
+        (3, 5, 4, 4, 2),
+        (0, 8, 4, 2, 4),  # the bus has fewer words
+        (0, 8, 1, 4, 8),  # a conversion gives one by one
+    ],
+)
+def test_a_row_takes_the_bus_for_its_lines_or_its_words(begin, end, together, data, cycles):
+    assert bus_cycles(np.array([begin]), np.array([end]), together, data).tolist() == [cycles]
+
+
+@pytest.mark.parametrize("flow", [lambda own: whole_rows(own, THERE, True, MEMORY), cut])
+def test_lines_pass_faster_than_nonzeros(flow):
+    one, two = (flow(rows([4] * 100, together=count)) for count in (1, 2))
+    assert one - two == pytest.approx(2 * 100, rel=0.1)
+
+
 def test_the_first_nonzero_waits_for_the_load_of_b():
     late = cut(rows([2] * 5), columns=Columns(words=4, on_chip=True, loaded=500))
     assert 500 < late < 540 and cut(rows([2] * 5)) < 150
@@ -130,7 +152,8 @@ def waits_of(columns, *, region=2, answer=40, rows_of_a=3):
     state = np.tile(sizes[1:], (len(columns), 1))
     waits, parts = np.zeros(rows_of_a, np.int64), np.zeros((len(columns), 3), np.int64)
     answers = np.full(len(columns), answer, np.int64)
-    bumped_waits(begin, begin + 8, a, b, starts[:-1], starts[1:], sizes, state, answers, 2, 2, 64, parts, waits)
+    spans = begin, begin + 8, a, b, starts[:-1], starts[1:]
+    bumped_waits(*spans, sizes, state, answers, 2, np.full(rows_of_a, 8), 1, 2, 64, parts, waits)
     return waits, parts
 
 
