@@ -3,6 +3,7 @@
 from math import ceil
 
 from sw.formats.memory_csr import ELEMENT_BYTES, WORD_BYTES
+from sw.golden.weight_stationary import data_per_cycle
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
@@ -58,10 +59,13 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     written = record["C"] * final + ELEMENT_BYTES * (partial + joined)
     moved = sum(traffic.values()) / design.dram_bytes_per_cycle
 
-    # A comes a nonzero a cycle, a row with one at least; columns load two words a nonzero.
+    # A comes a line of a row a cycle, of which each row begins somewhere; columns load two words a nonzero.
     entries = design.pe.buffer_entries // 2
     rows = float(workload.I) * tiles_j * tiles_k
-    on_bus = max(a.nnz * float(tiles_j), rows, final + 2 * partial)
+    data = min(lanes, data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector))
+    segments = min(a.nnz, workload.I * tiles_k)
+    passes = tiles_j * (a.nnz + segments * (data - 1)) / data
+    on_bus = max(passes, rows, final + 2 * partial)
     columns = float(workload.J) * tiles_k
     length = b.nnz / max(1.0, columns)
     loading = 2 * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
