@@ -100,7 +100,7 @@ class RowParts(Block):
         self._ask(m, begins, begun, present)
 
         # What a line says of its step: which rows have a part.
-        following = Signal(MOST_PARTS)  # the first of these steps is the next one
+        following = Signal(MOST_PARTS)  # those of which a line is to come behind the present one
         step = Signal(range(MOST_PARTS))
         parts = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(words)]
         line = Signal(data.ArrayLayout(32, words))
@@ -159,7 +159,6 @@ class RowParts(Block):
                 with m.If(~found.valid):
                     m.next = "LINE"
                     with m.If(~wanted.any()):
-                        m.d.comb += following.eq(parts[0])
                         m.d.sync += begun.eq(1)
                         m.next = "ROWS"
             with m.State("LINE"):
@@ -173,16 +172,18 @@ class RowParts(Block):
                         )
                     m.next = "KEPT"
             with m.State("ROWS"):
-                m.d.comb += [following.eq(left), lines.read_enable.eq(goes)]
+                m.d.comb += [
+                    lines.read_address.eq(onehot_index(lowest_set(left))),
+                    lines.read_enable.eq(goes),
+                ]
                 row = valid.bit_select(index, 1)
                 with m.If(goes):
-                    m.d.comb += following.eq(Mux(row & several, left & ~lowest_set(left), next_row))
                     m.d.sync += [
                         found.valid.eq(row),
                         found.index.eq(index),
                         found.empty.eq(~left.any()),
                         found.more.eq(several),
-                        left.eq(following),
+                        left.eq(Mux(row & several, left & ~lowest_set(left), next_row)),
                     ]
                     with m.If(~row | ~several):
                         m.d.sync += index.eq(index + 1)
