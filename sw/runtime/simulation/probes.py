@@ -279,8 +279,6 @@ def _peaks(watched: _Watched) -> dict[str, str]:
 
 
 def _text(watched: _Watched, width: Callable[[str, str], int], converts: bool) -> str:
-    from rtl.types import selection
-
     address = width("accessor_b", "sram_write__0__payload__address")
     steps, peaks = _steps(watched) | watched.steps, _peaks(watched)
     if converts:
@@ -309,9 +307,7 @@ def _text(watched: _Watched, width: Callable[[str, str], int], converts: bool) -
         for port in ("accessor_b.sram_write__0", "accessor_b.sram_write__1")
     )
     lines_c = "\n".join(_half(_moves(p), _line(p)) for p in ("accessor_c.sram_write__0", "accessor_c.sram_write__1"))
-    # A queue's payload is one vector, whatever it carries.
-    last_of_row = f"{MACHINE}.selection_gate.nonzero.o__payload[{selection()['last'].offset}]"
-    row_passes = f"({_moves('selection_gate.nonzero.o')} & {last_of_row})"
+    row_passes = f"({_moves('selection_gate.nonzero.o')} & {MACHINE}.selection_gate.selections__payload__last)"
     parts_of = {
         "pes": "\n    ".join(watched.declared),
         "begin": "\n            ".join(watched.begin),
