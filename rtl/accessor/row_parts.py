@@ -175,6 +175,7 @@ class RowParts(Block):
                 m.d.comb += [
                     lines.read_address.eq(onehot_index(lowest_set(left))),
                     lines.read_enable.eq(goes),
+                    following.eq(present),
                 ]
                 row = valid.bit_select(index, 1)
                 with m.If(goes):
@@ -188,7 +189,6 @@ class RowParts(Block):
                     with m.If(~row | ~several):
                         m.d.sync += index.eq(index + 1)
                         with m.If(index == words - 1):
-                            m.d.comb += following.eq(present)
                             m.d.sync += [wanted.eq(present), place.eq(place + words), blocks.eq(blocks - 1)]
                             m.d.sync += [mask.eq(0) for mask in parts]
                             m.next = "KEPT"

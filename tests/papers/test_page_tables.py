@@ -136,7 +136,6 @@ DEAR = {
 #: Tables of numbers outside markers, by page and heading.
 BY_HAND = {
     ("benchmarks.md", "Builds of the converter"): "what the blocks below it and the paper say, with reasons",
-    ("benchmarks.md", "`flex` on the RTL"): "single runs of the hardware of `flex`, each with its command",
     ("sage.md", "A network that is trained"): "the network, not what is measured on it",
     ("benchmarks.md", "A on its way in"): "Yosys takes minutes for each design",
     (
