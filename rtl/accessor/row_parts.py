@@ -100,14 +100,12 @@ class RowParts(Block):
         self._ask(m, begins, begun, present)
 
         # What a line says of its step: which rows have a part.
-        following = Signal(MOST_PARTS)  # those of which a line is to come behind the present one
         step = Signal(range(MOST_PARTS))
         parts = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(words)]
         line = Signal(data.ArrayLayout(32, words))
         visited = Signal()  # the step has the tile
-        m.d.sync += step.eq(onehot_index(lowest_set(following)))
         m.d.comb += [
-            following.eq(wanted),
+            step.eq(onehot_index(lowest_set(wanted))),
             line.eq(self.read_data.payload),
             visited.eq(begun | (self.read_data.payload.word_select(offset, 32) != 0)),
             lines.write_address.eq(step),
@@ -118,7 +116,6 @@ class RowParts(Block):
         # A row's parts, one a cycle; where they lie is known a cycle later.
         index = Signal(range(words))
         left = Signal(MOST_PARTS)  # of the row
-        next_row = Array(parts)[(index + 1)[: len(index)]]
         several = Signal()
         found = Signal(data.StructLayout({"valid": 1, "index": range(words), "empty": 1, "more": 1}))
         goes = Signal()
@@ -140,14 +137,11 @@ class RowParts(Block):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += [
-                    self.idle.eq(~begins & ~found.valid & (fibers.level == 0)),
-                    following.eq((1 << self.steps) - 1),
-                ]
+                m.d.comb += self.idle.eq(~begins & ~found.valid & (fibers.level == 0))
                 m.d.sync += [
                     place.eq(-offset),
                     blocks.eq((offset + self.rows + words) >> shift),
-                    wanted.eq(following),
+                    wanted.eq((1 << self.steps) - 1),
                     present.eq(0),
                     begun.eq(0),
                 ]
@@ -164,8 +158,7 @@ class RowParts(Block):
             with m.State("LINE"):
                 m.d.comb += [self.read_data.ready.eq(1), lines.write_mask.eq(self.read_data.valid)]
                 with m.If(self.read_data.valid):
-                    m.d.comb += following.eq(wanted & ~lowest_set(wanted))
-                    m.d.sync += [wanted.eq(following), present.bit_select(step, 1).eq(visited)]
+                    m.d.sync += [wanted.eq(wanted & ~lowest_set(wanted)), present.bit_select(step, 1).eq(visited)]
                     for n, mask in enumerate(parts):
                         m.d.sync += mask.bit_select(step, 1).eq(
                             visited & valid[n] & (line[n] != (kept[words] if n == 0 else line[n - 1]))
@@ -175,7 +168,6 @@ class RowParts(Block):
                 m.d.comb += [
                     lines.read_address.eq(onehot_index(lowest_set(left))),
                     lines.read_enable.eq(goes),
-                    following.eq(present),
                 ]
                 row = valid.bit_select(index, 1)
                 with m.If(goes):
@@ -184,7 +176,7 @@ class RowParts(Block):
                         found.index.eq(index),
                         found.empty.eq(~left.any()),
                         found.more.eq(several),
-                        left.eq(Mux(row & several, left & ~lowest_set(left), next_row)),
+                        left.eq(Mux(row & several, left & ~lowest_set(left), Array(parts)[(index + 1)[: len(index)]])),
                     ]
                     with m.If(~row | ~several):
                         m.d.sync += index.eq(index + 1)
