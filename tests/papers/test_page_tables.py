@@ -124,6 +124,9 @@ DEAR = {
     "papers_sparseloop saving": "4,000 mappings of each layer",
     "papers_sparseloop designs": "4,000 mappings of each layer and design",
     "timing --seeds 3 --all": "three placements of each block, an hour",
+    "timing --group cut --seeds 3 --all --only accessor B --only accessor C --only dispatcher --only segment loader": (
+        "three placements of each block, minutes each"
+    ),
     "area": "Yosys takes minutes for `edge`",
     "cells": "a cell library that is not part of the project",
     "builds": "a cell library that is not part of the project, an hour",
