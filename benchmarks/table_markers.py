@@ -7,6 +7,7 @@ else; :func:`stamp` says with which version and when. A benchmark of one table h
 
 import argparse
 import io
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from datetime import datetime, timezone
@@ -123,7 +124,7 @@ class PrintedTable:
             return
         path = self.page.resolve()
         page = path.relative_to(ROOT) if path.is_relative_to(ROOT) else self.page
-        self.command = " ".join([parser.prog, "--docs", page.as_posix(), *words])
+        self.command = f"{parser.prog} {shlex.join(['--docs', page.as_posix(), *words])}"
         try:
             table(path.read_text(encoding="utf-8"), self.name)
         except (OSError, ValueError) as problem:

@@ -5,6 +5,7 @@ A row is found by its first cell. Cells that are seconds, at the end of a row, a
 
 import importlib
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,7 +251,7 @@ def test_a_block_is_written_by_the_command_that_it_names(
     monkeypatch.chdir(DOCS.parent)
     file = tmp_path / "file"
     file.touch()
-    words = [AIRFOIL if word == OPERANDS else word for word in command.split(" ")[3:]]
+    words = [AIRFOIL if word == OPERANDS else word for word in shlex.split(command)[3:]]
     words += {"cells": ["--liberty", str(file)], "builds": ["--liberty", str(file)], "area": [str(file)]}.get(name, [])
     words += ["--liberty", str(file)] if name.startswith("stationary") and "cycles" not in name else []
     with pytest.raises(Begun) as found:
