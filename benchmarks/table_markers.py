@@ -124,7 +124,8 @@ class PrintedTable:
             return
         path = self.page.resolve()
         page = path.relative_to(ROOT) if path.is_relative_to(ROOT) else self.page
-        self.command = f"{parser.prog} {shlex.join(['--docs', page.as_posix(), *words])}"
+        quoted = [word if word.endswith(OPERANDS) else shlex.quote(word) for word in words]
+        self.command = " ".join([parser.prog, "--docs", page.as_posix(), *quoted])
         try:
             table(path.read_text(encoding="utf-8"), self.name)
         except (OSError, ValueError) as problem:
