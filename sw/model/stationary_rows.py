@@ -395,9 +395,8 @@ def cut_rows(
                     own_lines = min(to, shows + 1) - line
                     looked[1] += own_lines
                     kept[1, many] = looked[1]
-                    before_row = looked[1] - max(
-                        SECOND_CHUNK_LINES, own_lines
-                    )  # so many lines must have been handed on
+                    # So many lines must have been handed on.
+                    before_row = looked[1] - max(SECOND_CHUNK_LINES, own_lines)
                     while kept[1, taken[1]] < before_row:
                         taken[1] += 1
                     if taken[1]:
