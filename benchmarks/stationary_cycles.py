@@ -1,4 +1,4 @@
-"""How far the model tier of weight-stationary designs is from the hardware, over random products that nothing was fitted on.
+"""How far the model tier of weight-stationary designs is from the hardware, over random products.
 
     python -m benchmarks.stationary_cycles [--config flex_tiny] [--products 40] [--seed 1] [--list] [--docs PAGE]
 
