@@ -38,7 +38,7 @@ class ColumnCheck(Block):
 
     Timing
     ------
-    ``latency`` cycles, 2; one nonzero in two cycles, as a coordinate and a value leave.
+    ``latency`` cycles, 2; one nonzero a cycle.
     """
 
     latency = 2

@@ -26,10 +26,10 @@ FIBERS = 4
 
 
 class ColumnFeeder(Block):
-    """Column n of a tile goes to PE n, in CSC, with coordinates counted from the tile's begin along k; the rest get an empty one.
+    """Column n of a tile goes to PE n, with coordinates counted from the tile's begin along k; the rest get an empty one.
 
-    Of a column that overflows the PE's buffer only the first ``entries`` go; the others are read and sent when the PE asks for
-    them.
+    A column with a nonzero in every row of the tile goes in Dense: values alone. Any other goes in CSC. Of a column that
+    overflows the PE's buffer only the first ``entries`` words go; the others are read and sent when the PE asks for them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class ColumnFeeder(Block):
 
     Timing
     ------
-    One word a cycle, two for a nonzero, one for the header of each PE.
+    One word a cycle: one for a nonzero of a Dense column, two for another, one for the header of each PE.
     """
 
     def __init__(self, *, pes: int, entries: int, region: int, address_width: int) -> None:
@@ -93,10 +93,10 @@ class ColumnFeeder(Block):
         pe_bits = bits_of_index(self.pes)
         # What is sent to a PE: a column's header, and ``some`` nonzeros, from its nonzero ``index`` on.
         sent = data.StructLayout(
-            {"pe": pe_bits, "header": 1, "some": 1, "length": POSITION_WIDTH, "index": POSITION_WIDTH}
+            {"pe": pe_bits, "header": 1, "some": 1, "dense": 1, "length": POSITION_WIDTH, "index": POSITION_WIDTH}
         )
         m.submodules.fibers = fibers = StreamQueue(shape=sent, depth=FIBERS)
-        kept = data.StructLayout({"in_memory": 1, "position": position_width(self.address_width)})
+        kept = data.StructLayout({"in_memory": 1, "dense": 1, "position": position_width(self.address_width)})
         m.submodules.columns_of_pes = table = Memory(shape=kept, depth=self.pes, init=[])
         put, get = table.write_port(), table.read_port(domain="comb")
         found, part, job, place = self.leaves.payload, self.refill.payload, fibers.i.payload, self.places.payload
@@ -104,36 +104,43 @@ class ColumnFeeder(Block):
         asked, come = Signal(range(self.pes + 1)), Signal(range(self.pes + 1))
         exists, offered, goes = Signal(), Signal(), Signal()
         count = Signal(POSITION_WIDTH)  # nonzeros that are to be read
+        full = Signal()  # the column that is loaded has a nonzero in every row of the tile
+        length = found.leaf.length
         m.d.comb += [
             self.wanted.payload.index.eq(asked),
             self.wanted.payload.present.eq(1),
             self.wanted.valid.eq(loads & (asked < self.columns) & (asked != self.pes)),
             exists.eq(come < self.columns),
             put.addr.eq(come),
+            full.eq(found.present & (length == self.size_k)),
             *passed(found.leaf, put.data, "in_memory position"),
+            put.data.dense.eq(full),
             get.addr.eq(part.pe),
             job.header.eq(loads),
             job.some.eq(count != 0),
             place.length.eq(count),
         ]
         with m.If(loads):
-            most = self.entries // 2
+            most = Mux(full, self.entries, self.entries // 2)
             with m.If(exists & found.present):
-                m.d.comb += [job.length.eq(found.leaf.length << 1), count.eq(_least(found.leaf.length, most))]
+                m.d.comb += [job.length.eq(Mux(full, length, length << 1)), count.eq(_least(length, most))]
             m.d.comb += [
                 job.pe.eq(come),
+                job.dense.eq(exists & full),
                 *passed(found.leaf, place, "in_memory position"),
                 offered.eq((come != self.pes) & (self.leaves.valid | ~exists)),
                 self.leaves.ready.eq(goes & exists),
                 put.en.eq(goes & exists),
             ]
         with m.Else():
+            words, dense = part.part, get.data.dense
             m.d.comb += [
                 job.pe.eq(part.pe),
-                count.eq(part.part.count >> 1),
-                job.index.eq(part.part.index >> 1),
+                job.dense.eq(dense),
+                count.eq(Mux(dense, words.count, words.count >> 1)),
+                job.index.eq(Mux(dense, words.index, words.index >> 1)),
                 place.in_memory.eq(get.data.in_memory),
-                place.position.eq(get.data.position + (part.part.index >> 1)),
+                place.position.eq(get.data.position + job.index),
                 offered.eq(self.refill.valid),
                 self.refill.ready.eq(goes),
             ]
@@ -155,32 +162,34 @@ class ColumnFeeder(Block):
         return m
 
     def _send(self, m: Module, fibers: Any) -> None:
-        """The header of a column, and the words of its nonzeros, a coordinate and a value each."""
+        """The header of a column, and the words of its nonzeros: a value each, in CSC after its coordinate."""
         head, word, nonzero = fibers.payload, self.weights.payload, self.nonzeros.payload
-        named = Signal()  # the header, or the coordinate of the next nonzero, has been sent
+        named = Signal()  # the coordinate of the next nonzero has been sent
         begun = Signal()
         header = head.header & ~begun
+        names = ~header & ~head.dense & ~named
+        value = ~header & ~names
         moves = self.weights.valid & self.weights.ready
         m.d.comb += [
             word.pe.eq(head.pe),
             word.word.header.eq(header),
             word.word.length.eq(head.length),
-            word.word.metadata.eq(~header & ~named),
+            word.word.metadata.eq(names),
             word.word.payload.eq(
                 Mux(
                     header,
                     self.begin_j + head.pe,
-                    Mux(named, nonzero.value, nonzero.coordinate - self.begin_k),
+                    Mux(names, nonzero.coordinate - self.begin_k, nonzero.value),
                 )
             ),
             self.weights.valid.eq(fibers.valid & (header | self.nonzeros.valid)),
-            self.nonzeros.ready.eq(fibers.valid & ~header & named & self.weights.ready),
-            fibers.ready.eq(moves & Mux(header, ~head.some, named & nonzero.last)),
+            self.nonzeros.ready.eq(fibers.valid & value & self.weights.ready),
+            fibers.ready.eq(moves & Mux(header, ~head.some, value & nonzero.last)),
         ]
         number = Signal(POSITION_WIDTH)  # nonzeros that have been sent of these
         m.submodules.column_check = check = ColumnCheck(pes=self.pes)
         m.d.comb += [
-            check.moved.eq(moves & named),
+            check.moved.eq(moves & value),
             *passed(head, check, "pe"),
             check.index.eq(head.index + number),
             check.row.eq(nonzero.coordinate),
@@ -188,12 +197,12 @@ class ColumnFeeder(Block):
             check.high.eq(self.begin_k + self.size_k),
             *passed(check, self, "wrong coordinate"),
         ]
-        with m.If(moves & named):
+        with m.If(moves & value):
             m.d.sync += number.eq(number + 1)
         with m.If(fibers.valid & fibers.ready):
             m.d.sync += [begun.eq(0), named.eq(0), number.eq(0)]
         with m.Elif(moves):
-            m.d.sync += [begun.eq(1), named.eq(Mux(header, 0, ~named))]
+            m.d.sync += [begun.eq(1), named.eq(names)]
 
 
 def _least(number: Any, bound: int) -> Value:

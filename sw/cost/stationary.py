@@ -19,7 +19,12 @@ from sw.timing.hardware import READ_FIBERS
 from .predict import Prediction
 from .protocol import Machine
 
-__all__ = ["predict_stationary"]
+__all__ = ["entries_of_nonzero", "predict_stationary"]
+
+
+def entries_of_nonzero(workload: Workload) -> int:
+    """Entries of a PE's buffer that a nonzero of B takes: 1 where B is dense, else 2, its coordinate being one."""
+    return 1 if workload.b.nnz == workload.K * workload.J else 2
 
 
 def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
@@ -59,8 +64,9 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     written = record["C"] * final + ELEMENT_BYTES * (partial + joined)
     moved = sum(traffic.values()) / design.dram_bytes_per_cycle
 
-    # A comes a line of a row a cycle, of which each row begins somewhere; columns load two words a nonzero.
-    entries = design.pe.buffer_entries // 2
+    # A comes a line of a row a cycle, of which each row begins somewhere; columns load a word for each entry.
+    words = entries_of_nonzero(workload)
+    entries = design.pe.buffer_entries // words
     rows = float(workload.I) * tiles_j * tiles_k
     data = min(lanes, data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector))
     segments = min(a.nnz, workload.I * tiles_k)
@@ -68,11 +74,11 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     on_bus = max(passes, rows, final + 2 * partial)
     columns = float(workload.J) * tiles_k
     length = b.nnz / max(1.0, columns)
-    loading = 2 * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
+    loading = words * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
     region = max(1, entries // 4)
     parts = max(0.0, length - entries + region) / region if length > entries else 0.0
     answer = 0 if scheme.buffers("B") else design.memory_latency_cycles
-    waiting = rows * parts * (2 * region + PART_CYCLES + answer)
+    waiting = rows * parts * (words * region + PART_CYCLES + answer)
     visits = tiles * (STATIONARY_TILE_CYCLES + (TILE_LATENCIES + 1) * design.memory_latency_cycles)
     bursts = workload.I * tiles_j + pieces
     pace = (design.memory_latency_cycles + PIECE_CYCLES) / READ_FIBERS

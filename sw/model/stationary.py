@@ -80,9 +80,10 @@ class _StationaryRun(Run):
         super().__init__(design, planned)
         self.columns = planned.b.transposed()
         self.loaded_b = LoadedB(design, replace(planned, b=self.columns), self.reads, self.pace)
-        nonzeros = design.pe.buffer_entries // 2
-        region = max(1, nonzeros // REGION_PARTS)
-        self.sizes = np.array([nonzeros, nonzeros - region, region], np.int64)
+        pairs = design.pe.buffer_entries // 2
+        region = max(1, pairs // REGION_PARTS)
+        # Nonzeros of a buffer, of its part that stays, of its region: of a column in CSC, of one in Dense.
+        self.sizes = np.array([pairs, pairs - region, region], np.int64) * np.array([[1], [2]])
         # Nonzeros of C that its regions have places for (runtime.memory_image).
         per_row = np.append(0, np.cumsum(np.diff(planned.b.pointers)[planned.a.coordinates]))
         macs = np.diff(per_row[planned.a.pointers])
@@ -96,8 +97,8 @@ class _StationaryRun(Run):
         passes = max(1.0, self.lanes / self.data)
         self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, passes)
         self._in_pes: tuple[int, ...] | None = None
-        # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.
-        self._wide: list[tuple[int, NDArray[np.int64]]] = []
+        # Of the columns in the PEs: which overflow, whether in Dense, and how far the pass over what is bumped has come.
+        self._wide: list[tuple[int, int, NDArray[np.int64]]] = []
         self._segments = ((-1, -1), self.columns.pointers[:-1], self.columns.pointers[:-1])
 
     def _columns_of(self, tile: Tile) -> tuple[Index, Index]:
@@ -249,14 +250,15 @@ class _StationaryRun(Run):
                 words = 2 * self.lanes
                 straddles = int(np.count_nonzero(np.arange(first, last) % words == words - 1))
                 self.beats["read_b_meta"] += self.reads.line_beats * (tile.size_j + straddles)
-            sent = np.minimum(lengths, self.sizes[0])
+            dense = (lengths == tile.size_k).astype(np.int64)  # a nonzero in every row of the tile
+            most = self.sizes[dense, 0]
+            sent = np.minimum(lengths, most)
             self.totals[MERGED] += int(sent.sum())
             self._fetch(starts[in_memory], sent[in_memory])
             self._wide = [
-                (int(n), np.array([self.sizes[1], self.sizes[2]], np.int64))
-                for n in np.flatnonzero(lengths > self.sizes[0])
+                (int(n), int(dense[n]), self.sizes[dense[n], 1:].copy()) for n in np.flatnonzero(lengths > most)
             ]
-            loading = 2 * int(sent.sum()) + self.design.pe.count
+            loading = int((sent * (2 - dense)).sum()) + self.design.pe.count
         return loading, self._bump((begin, end), passes, starts, ends, in_memory)
 
     def _bump(
@@ -266,15 +268,17 @@ class _StationaryRun(Run):
         waits = np.zeros(len(passes), np.int64)
         if not self._wide:
             return waits
-        wide = np.array([n for n, _ in self._wide])
-        state = np.array([one for _, one in self._wide])
+        wide = np.array([n for n, _, _ in self._wide])
+        dense = np.array([one for _, one, _ in self._wide])
+        state = np.array([one for _, _, one in self._wide])
         far = self.pace.latency + self.pace.reader + MEMORY_PART_CYCLES
         answers = PART_CYCLES + np.where(in_memory[wide], far, 0)
         parts = np.zeros((len(wide), 3), np.int64)
         places = *rows, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
         together = self.together, self.lanes, self.reads.pitches["b"]
-        bumped_waits(*places, self.sizes, state, answers, self.data, passes, *together, parts, waits)
-        for (_, own), moved in zip(self._wide, state, strict=True):
+        sizes = np.column_stack([self.sizes[dense, 1:], 2 - dense])
+        bumped_waits(*places, sizes, state, answers, self.data, passes, *together, parts, waits)
+        for (_, _, own), moved in zip(self._wide, state, strict=True):
             own[:] = moved
         self.totals[MERGED] += int(parts[:, 1].sum())
         from_memory = parts[in_memory[wide]].sum(axis=0)
@@ -384,14 +388,14 @@ def bumped_waits(
     Parameters
     ----------
     begin, end: positions in A of each row of the tile. starts, ends: in B, of each such column.
-    sizes: nonzeros of the buffer, of its part that stays, of its region. state: of each column the nonzero that is used next, and
-        how many are in the region; moved on. answers: cycles from the request of a part to its first word.
+    sizes: of each column the nonzeros of its buffer's part that stays, of its region, and the words of a nonzero. state: of each
+        column the nonzero that is used next, and how many are in the region; moved on. answers: cycles from the request of a
+        part to its first word.
     vector: data of a cycle of the bus. passes: its cycles for each row where it does not wait. together: nonzeros of A that come
         in a cycle. pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their
         nonzeros, beats that hold them; added to.
     waits: of each row.
     """
-    kept, region = sizes[1], sizes[2]
     count = len(starts)
     now = np.zeros(count, np.int64)
     going, exhausted, passing = np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -412,7 +416,7 @@ def bumped_waits(
             for n in range(count):
                 if place == begin[row]:
                     exhausted[n] = False
-                    passing[n] = state[n, 0] != kept  # what the row before has left is passed over
+                    passing[n] = state[n, 0] != sizes[n, 0]  # what the row before has left is passed over
                 now[n] = time
                 going[n] = not exhausted[n]
                 under_way += going[n]
@@ -422,6 +426,7 @@ def bumped_waits(
                     if going[n] and (first < 0 or now[n] < now[first]):
                         first = n
                 n = first
+                kept, region, words = sizes[n]
                 following = state[n, 0]
                 if state[n, 1] == 0:
                     size = min(region, ends[n] - starts[n] - following)
@@ -431,12 +436,12 @@ def bumped_waits(
                     begins = starts[n] + following
                     found[n, 2] += beats_of_lines(begins // lanes, -(-(begins + size) // lanes), pitch)
                     now[n] = max(now[n] + answers[n], reader)
-                    reader = now[n] + 2 * size
+                    reader = now[n] + words * size
                 elif not passing[n] and b_coordinates[starts[n] + following] > farthest:
                     going[n] = False
                     under_way -= 1
                 else:
-                    now[n] += 2
+                    now[n] += words
                     state[n, 1] -= 1
                     state[n, 0] += 1
                     if state[n, 0] == ends[n] - starts[n]:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sw.cost.candidates.evaluator import Judge
 from sw.cost.candidates.stationary import stationary_scheme
 from sw.cost.protocol import Machine
-from sw.cost.stationary import predict_stationary
+from sw.cost.stationary import entries_of_nonzero, predict_stationary
 from sw.plan.thresholds import FINALISTS_OF_DATAFLOWS
 from sw.scheme.errors import SchemeError
 from sw.scheme.rules import check
@@ -27,11 +27,11 @@ KEPT: tuple[set[str], ...] = (set(), {"A"}, {"B"}, {"A", "B"}, {"A", "B", "C"}, 
 
 
 def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
-    """The highest tiles whose columns would fit the PEs' buffers if they were dense. No options."""
+    """The highest tiles whose columns would fit the PEs' buffers if they were full. No options."""
     _refuse("uniform", options)
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
     extent = (workload.I, workload.J, workload.K)
-    side = min(workload.K, design.pe.buffer_entries // 2)
+    side = min(workload.K, design.pe.buffer_entries // entries_of_nonzero(workload))
     kept = {"B"} if side < workload.K else set()
     found = stationary_scheme("uniform", design, extent, "jik", (workload.I, design.pe.count, side), kept)
     return _predicted(found, workload, design)
@@ -54,9 +54,9 @@ def auto(
 
 
 def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
-    """Legal schemes: k whole and cut at powers of two, down to columns that fit a PE's buffer if they are dense."""
+    """Legal schemes: k whole and cut at powers of two, down to columns that fit a PE's buffer if they are full."""
     extent = (workload.I, workload.J, workload.K)
-    least = design.pe.buffer_entries // 2
+    least = design.pe.buffer_entries // entries_of_nonzero(workload)
     sides = [
         workload.K,
         *(1 << n for n in range(least.bit_length() - 1, workload.K.bit_length()) if 1 << n < workload.K),

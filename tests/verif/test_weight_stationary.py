@@ -144,6 +144,22 @@ def test_what_overflows_a_buffer_comes_once_more_in_each_row(library: Path, desi
     assert overflows["bumped_fetches"] > 5 * wide.nnz
 
 
+def test_full_columns_take_half_the_room(library: Path, design: Design) -> None:
+    """A column with a nonzero in every row of the tile goes in Dense: as many nonzeros as the buffer has entries fit.
+
+    With one nonzero less it goes in CSC, and overflows. With one more it overflows in Dense.
+    """
+    entries = design.pe.buffer_entries
+    for rows, gaps, fits in ((entries, 0, True), (entries, 1, False), (entries + 1, 0, False)):
+        a, _ = operands(design, (12, 1, rows), (0.5, 0.5))
+        values = np.ones((rows, 1))
+        values[rows // 2 : rows // 2 + gaps] = 0
+        b = operand(sp.csr_array(values), design.pe.value, 2)
+        counters, model = product(library, design, (12, 1, rows), "jki", a, b)
+        assert (counters["merged"] == b.nnz) == fits == (counters["pe_stall_input"] == 0)
+        assert model.counters["merged"] == counters["merged"]
+
+
 @pytest.mark.parametrize("densities", [(0.05, 0.1), (0.3, 0.05), (0.5, 0.5)])
 def test_cycles(library: Path, design: Design, densities: tuple[float, float]) -> None:
     a, b = operands(design, (90, 4, 60), densities)

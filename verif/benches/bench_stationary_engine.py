@@ -13,7 +13,8 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.bench_engine import EngineBench
 from verif.coverage import Coverage
 
-ROWS, INNER = 5, 13  # of a tile
+ROWS = 5  # of a tile
+INNER = (6, 13)  # rows of B in a tile: in Dense a full column of 6 fits a buffer of 8 entries
 POINTERS, NONZEROS, PARTIALS = 0x100, 0x800, 0x2000
 DATA, PARTIAL_LINE, METADATA_LINE = 0, 24, 60  # lines of the SRAM
 MODULUS = 1 << 32
@@ -28,11 +29,11 @@ class StationaryBench(EngineBench):
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
         super().__init__(dut, idle, backpressure, seed, drive=("selections", "partials"))
         self.pes = int(self.block.parameters["pes"])
-        self.nonzeros = int(self.block.parameters["entries"]) // 2
+        self.entries = int(self.block.parameters["entries"])
         errors = self.block.layout("errors")
         self.found = errors.pack({name: {"found": 1} for name in errors.unpack(0)})
         self.columns: list[Fiber] = []
-        self.begin_j, self.begin_k = 0, 0
+        self.begin_j, self.begin_k, self.inner = 0, 0, 0
         self.merged = 0
 
     def fiber(self, begin: int, size: int, densities: tuple[float, ...]) -> Fiber:
@@ -50,9 +51,10 @@ class StationaryBench(EngineBench):
 
     def new_columns(self, *, streaming: bool, bumped: bool) -> None:
         """Another tile along j and k; its columns in the SRAM, those from the second on in memory if ``bumped``."""
-        self.begin_j, self.begin_k = self.begin_j + self.pes, self.begin_k + INNER
+        self.begin_j, self.begin_k = self.begin_j + self.pes, self.begin_k + self.inner
+        self.inner = self.rng.choice(INNER)
         count = self.rng.randint(1, self.pes)
-        self.columns = [self.fiber(self.begin_k, INNER, (0.0, 0.2, 0.6, 1.0)) for _ in range(count)]
+        self.columns = [self.fiber(self.begin_k, self.inner, (0.0, 0.2, 0.6, 1.0)) for _ in range(count)]
         self.sram.lines.clear()
         starts = self.store(self.columns, DATA, NONZEROS)
         self.memory.store(POINTERS, np.array(starts, np.uint32))
@@ -60,10 +62,12 @@ class StationaryBench(EngineBench):
             away = streaming or (bumped and n > 0)
             entry = starts[n] | len(column) << 32 | int(away) << 63
             self.sram.line(METADATA_LINE - n // self.lanes)[n % self.lanes] = entry
-            wide = len(column) > self.nonzeros
-            coverage.hit("fits", 0 < len(column) <= self.nonzeros)
+            wide, full = len(column) > self.room(column), len(column) == self.inner
+            coverage.hit("fits", bool(column) and not wide)
+            coverage.hit("fits_in_dense", full and self.entries // 2 < len(column) <= self.entries)
             coverage.hit("overflows", wide and not away)
             coverage.hit("overflows_in_memory", wide and away)
+            coverage.hit("full_overflows", wide and full)
         coverage.hit("fewer_columns", count < self.pes)
         table = {
             "streaming": int(streaming), "metadata_line": METADATA_LINE, "pointers": POINTERS, "elements": NONZEROS
@@ -84,12 +88,12 @@ class StationaryBench(EngineBench):
 
     def rows(self, *, partial: bool) -> None:
         """A's rows pass the columns."""
-        place = {"begin_j": self.begin_j, "begin_k": self.begin_k, "size_j": len(self.columns), "size_k": INNER}
+        place = {"begin_j": self.begin_j, "begin_k": self.begin_k, "size_j": len(self.columns), "size_k": self.inner}
         self.set("tile", {"size_i": ROWS, **place, "partial_in": int(partial)})
         self.set("partial_region", PARTIALS // 8)
         left = self.partial_rows() if partial else [{} for _ in range(ROWS)]
         for row in left:
-            a = self.fiber(0, INNER, (0.0, 0.1, 0.5, 1.0))
+            a = self.fiber(0, self.inner, (0.0, 0.1, 0.5, 1.0))
             sums: Fiber = {}
             for n, column in enumerate(self.columns):
                 met = [k for k in a if self.begin_k + k in column]
@@ -131,9 +135,13 @@ class StationaryBench(EngineBench):
         coverage.hit("bus_waited", bool(counted["pe_stall_input"]))
         coverage.hit("rows_waited", bool(counted["stall_collect"]))
 
+    def room(self, column: Fiber) -> int:
+        """Nonzeros of a column that its PE has a place for: a full one has no coordinates there."""
+        return self.entries if len(column) == self.inner else self.entries // 2
+
     def kept(self) -> int:
         """Nonzeros that go to the PEs before A does."""
-        return sum(min(len(column), self.nonzeros) for column in self.columns)
+        return sum(min(len(column), self.room(column)) for column in self.columns)
 
     async def finish(self) -> None:
         await super().finish()
@@ -163,7 +171,7 @@ async def columns_stay(dut: Any) -> None:
     await bench.start()
     for seed in range(4):
         bench.new_columns(streaming=seed % 2 == 0, bumped=False)
-        fit = all(len(column) <= bench.nonzeros for column in bench.columns)
+        fit = all(len(column) <= bench.room(column) for column in bench.columns)
         for visit in range(2):
             bench.rows(partial=False)
             await bench.settle()

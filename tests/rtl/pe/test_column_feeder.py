@@ -12,19 +12,28 @@ from tests.rtl.port_bench import PortBench
 
 SIZES = {"pes": 3, "entries": 8, "region": 4, "address_width": 32}
 MOST = SIZES["entries"] // 2
-BEGIN_K, BEGIN_J, SIZE_K = 100, 40, 60
+KEPT = SIZES["entries"] - SIZES["region"]
+BEGIN_K, BEGIN_J = 100, 40
 
 #: name -> (module, source snippet, what it becomes)
 FAULTS = {
     "coordinates_of_the_matrix": ("column_feeder", "nonzero.coordinate - self.begin_k", "nonzero.coordinate"),
-    "rows_are_not_checked": ("column_feeder", "check.moved.eq(moves & named)", "check.moved.eq(0)"),
-    "each_part_begins_a_column": ("column_feeder", "job.index.eq(part.part.index >> 1)", "job.index.eq(0)"),
+    "rows_are_not_checked": ("column_feeder", "check.moved.eq(moves & value)", "check.moved.eq(0)"),
+    "each_part_begins_a_column": ("column_feeder", "check.index.eq(head.index + number)", "check.index.eq(number)"),
     "nonzeros_are_not_counted": ("column_feeder", "number.eq(number + 1)", "number.eq(number)"),
     "bounds_without_the_begin": ("column_feeder", "check.high.eq(self.begin_k + self.size_k)", "check.high.eq(self.size_k)"),
-    "whole_column": ("column_feeder", "count.eq(_least(found.leaf.length, most))", "count.eq(found.leaf.length)"),
-    "part_from_the_begin": ("column_feeder", "get.data.position + (part.part.index >> 1)", "get.data.position"),
+    "whole_column": ("column_feeder", "count.eq(_least(length, most))", "count.eq(length)"),
+    "half_of_a_full_column": ("column_feeder", "most = Mux(full, self.entries, self.entries // 2)", "most = self.entries // 2"),
+    "full_columns_in_csc": ("column_feeder", "full.eq(found.present & (length == self.size_k))", "full.eq(0)"),
+    "a_row_less_is_full": ("column_feeder", "(length == self.size_k)", "(length + 1 >= self.size_k)"),
+    "full_column_is_forgotten": ("column_feeder", "put.data.dense.eq(full)", "put.data.dense.eq(0)"),
+    "part_of_a_full_column_counts_pairs": (
+        "column_feeder", "count.eq(Mux(dense, words.count, words.count >> 1))", "count.eq(words.count >> 1)"
+    ),
+    "part_of_a_full_column_at_pairs": ("column_feeder", "Mux(dense, words.index, words.index >> 1)", "(words.index >> 1)"),
+    "part_from_the_begin": ("column_feeder", "get.data.position + job.index", "get.data.position"),
     "column_of_another_pe": ("column_feeder", "get.addr.eq(part.pe)", "get.addr.eq(0)"),
-    "length_in_nonzeros": ("column_feeder", "found.leaf.length << 1", "found.leaf.length"),
+    "length_in_nonzeros": ("column_feeder", "length << 1", "length"),
     "pe_without_a_column_keeps_its_old_one": ("column_feeder", "loads.eq(come != self.pes)", "loads.eq(come < self.columns)"),
 }  # fmt: skip
 
@@ -35,8 +44,23 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
     leaves, nonzeros, refill = bench.feed(dut.leaves), bench.feed(dut.nonzeros), bench.feed(dut.refill)
     wanted, places, weights = bench.collect(dut.wanted), bench.collect(dut.places), bench.collect(dut.weights)
 
-    def word(pe: int, metadata: int, payload: int) -> dict[str, Any]:
-        return {"pe": pe, "word": {"header": 0, "length": None, "metadata": metadata, "payload": payload}}
+    def words(pe: int, first: int, end: int) -> list[dict[str, Any]]:
+        """Entries of a column: values of one with every row of the tile, else a row and a value for each nonzero."""
+        size = 1 if len(columns[pe]) == size_k else 2
+        entries = [word for k, v in columns[pe] for word in ((1, k), (0, v))[-size:]]
+        for n in range(first, end):
+            if not entries[n][0]:
+                sees(pe, n // size)
+        rest = {"header": 0, "length": None}
+        return [{"pe": pe, "word": rest | {"metadata": flag, "payload": word}} for flag, word in entries[first:end]]
+
+    def sees(pe: int, index: int) -> None:
+        """The check sees a nonzero: of a column, and not the one that a PE got again, each row is above the one before."""
+        row = columns[pe][index][0]
+        falls = index and seen.get(pe, (0, 0))[0] == index and row <= seen[pe][1]
+        if falls or row >= size_k:
+            spoiled.append(BEGIN_K + row)
+        seen[pe] = index + 1, row
 
     def served(ctx: Any) -> None:
         """Plays the lookup, and the reader of what is asked for."""
@@ -85,40 +109,46 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
         weights.clear()
 
     async def script(ctx: Any) -> None:
-        nonlocal columns
+        nonlocal columns, size_k
         for count in (3, 1, 2, 3):
-            columns = [
-                [(k, rng.getrandbits(32)) for k in sorted(rng.sample(range(SIZE_K), rng.choice([0, 1, MOST, 11])))]
-                for _ in range(count)
-            ]
-            spoiled = []
+            size_k = rng.choice([1, MOST, 2 * MOST, 11, 60])
+            lengths = [min(size_k, rng.choice([0, 1, MOST, 11, size_k - 1, size_k, size_k])) for _ in range(count)]
+            columns = [[(k, rng.getrandbits(32)) for k in sorted(rng.sample(range(size_k), n))] for n in lengths]
             if count == 2 and len(columns[0]) > MOST:
                 # In the last part: a row outside the tile at its end, or that of the part before at its begin.
-                at, row = rng.choice([(-2, SIZE_K), (-3, columns[0][-4][0])])
+                at, row = rng.choice([(-2, size_k), (-3, columns[0][-4][0])])
                 columns[0][at] = row, columns[0][at][1]
-                spoiled = [BEGIN_K + row]
-            wanted.clear(), places.clear(), asked.clear(), read.clear()
-            tile = {"columns": count, "begin_j": BEGIN_J, "begin_k": BEGIN_K, "size_k": SIZE_K}
+            wanted.clear(), places.clear(), asked.clear(), read.clear(), spoiled.clear(), seen.clear()
+            tile = {"columns": count, "begin_j": BEGIN_J, "begin_k": BEGIN_K, "size_k": size_k}
             for name, value in (*tile.items(), ("start", 1)):
                 ctx.set(getattr(dut, name), value)
             await ctx.tick()
             ctx.set(dut.start, 0)
-            expected = []
+            expected, entries = [], []
             for pe in range(SIZES["pes"]):
-                column = columns[pe] if pe < count else []
-                header = {"header": 1, "length": 2 * len(column), "metadata": None, "payload": BEGIN_J + pe}
+                length = len(columns[pe]) if pe < count else 0
+                entries.append(length if length == size_k else 2 * length)
+                header = {"header": 1, "length": entries[pe], "metadata": None, "payload": BEGIN_J + pe}
                 expected += [{"pe": pe, "word": header}]
-                expected += [one for k, v in column[:MOST] for one in (word(pe, 1, k), word(pe, 0, v))]
+                expected += words(pe, 0, min(entries[pe], SIZES["entries"])) if length else []
             await settle(ctx, expected)
             expected = []
-            for pe, column in enumerate(columns):
-                for first in range(2, len(column) - 1, 2):
-                    refill.append({"pe": pe, "part": {"index": 2 * first, "count": 4}})
-                    expected += [one for k, v in column[first : first + 2] for one in (word(pe, 1, k), word(pe, 0, v))]
+            for pe in range(count):
+                if entries[pe] <= SIZES["entries"]:
+                    continue
+                for first in range(KEPT, entries[pe], SIZES["region"]):
+                    end = min(first + SIZES["region"], entries[pe])
+                    refill.append({"pe": pe, "part": {"index": first, "count": end - first}})
+                    expected += words(pe, first, end)
             await settle(ctx, expected)
             assert findings == spoiled
             findings.clear()
 
+    spoiled: list[int] = []
+    seen: dict[
+        int, tuple[int, int]
+    ] = {}  # of each PE the nonzero that would be its next one, and the row of the last one
+    size_k = 0
     findings: list[int] = []
     columns: list[list[tuple[int, int]]] = []
     asked: list[int] = []
