@@ -2,8 +2,11 @@
 
 from math import ceil
 
+import numpy as np
+
 from sw.formats.memory_csr import ELEMENT_BYTES, WORD_BYTES
 from sw.golden.weight_stationary import data_per_cycle
+from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
@@ -19,7 +22,7 @@ from sw.timing.hardware import READ_FIBERS
 from .predict import Prediction
 from .protocol import Machine
 
-__all__ = ["entries_of_nonzero", "predict_stationary"]
+__all__ = ["bumped_cycles", "entries_of_nonzero", "predict_stationary"]
 
 
 def entries_of_nonzero(workload: Workload) -> int:
@@ -27,10 +30,36 @@ def entries_of_nonzero(workload: Workload) -> int:
     return 1 if workload.b.nnz == workload.K * workload.J else 2
 
 
+def bumped_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
+    """Cycles for which rows of A wait for columns that overflow the buffers of their PEs, and which come once more in each.
+
+    Exact but for rows that need only the first nonzeros of what overflows: those pass over the rest with the next row. PEs of a
+    tile ask side by side, one reader sends what they ask for (:func:`sw.model.stationary.bumped_waits`).
+    """
+    cells = workload.tiles("B", scheme.T_k, 1)
+    step, column, nonzeros = cells.rows, cells.columns, cells.occupancy
+    dense = (nonzeros == np.minimum(scheme.T_k, workload.K - step * scheme.T_k)).astype(np.int64)
+    words = 2 - dense
+    most, kept, region = nonzeros_of_buffer(design.pe.buffer_entries)[dense].T
+    if not (over := nonzeros > most).any():
+        return 0.0
+    sent = np.where(over, nonzeros - kept, 0)
+    answer = PART_CYCLES + (0 if scheme.buffers("B") else design.memory_latency_cycles)
+    alone = sent * words + np.ceil(sent / region) * answer
+    tiles_j = -(-workload.J // scheme.T_j)
+    tile = step * tiles_j + column // scheme.T_j
+    count = (int(step.max()) + 1) * tiles_j
+    together, longest = np.bincount(tile, sent * words, count), np.zeros(count)
+    np.maximum.at(longest, tile, alone)
+    waits = np.maximum(together, longest).reshape(-1, tiles_j).sum(axis=1)
+    rows = np.bincount(workload.tiles("A", 1, scheme.T_k).columns, minlength=len(waits))[: len(waits)]
+    return float(rows @ waits)
+
+
 def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``, whose dataflow is ``weight_stationary``.
 
-    Nonzeros are taken as spread evenly over tiles, of which none is empty.
+    But for columns that overflow their PEs, nonzeros are taken as spread evenly over tiles, of which none is empty.
     """
     a, b, line, lanes = workload.a, workload.b, design.line_bytes, design.lanes
     tiles_i, tiles_j, tiles_k = scheme.tiles_per_rank(workload.I, workload.J, workload.K)
@@ -73,12 +102,8 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     passes = tiles_j * (a.nnz + segments * (data - 1)) / data
     on_bus = max(passes, rows, final + 2 * partial)
     columns = float(workload.J) * tiles_k
-    length = b.nnz / max(1.0, columns)
     loading = words * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
-    region = max(1, entries // 4)
-    parts = max(0.0, length - entries + region) / region if length > entries else 0.0
-    answer = 0 if scheme.buffers("B") else design.memory_latency_cycles
-    waiting = rows * parts * (words * region + PART_CYCLES + answer)
+    waiting = bumped_cycles(workload, design, scheme)
     visits = tiles * (STATIONARY_TILE_CYCLES + (TILE_LATENCIES + 1) * design.memory_latency_cycles)
     bursts = workload.I * tiles_j + pieces
     pace = (design.memory_latency_cycles + PIECE_CYCLES) / READ_FIBERS

@@ -16,7 +16,9 @@ from sw.formats.csr import Csr
 from sw.golden.weight_stationary import data_per_cycle, partial_sums
 from sw.jit import njit
 from sw.plan.gather import Index
+from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.plan.plan import Plan
+from sw.timing.chunks import scan_cycles
 from sw.timing.constants import (
     ARRAY_CYCLES,
     ASSEMBLY_CYCLES,
@@ -38,7 +40,7 @@ from sw.timing.constants import (
     TILE_BEGIN_CYCLES,
     WRITTEN_CYCLES,
 )
-from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS, REGION_PARTS
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS
 from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .clock import Mark
@@ -80,10 +82,7 @@ class _StationaryRun(Run):
         super().__init__(design, planned)
         self.columns = planned.b.transposed()
         self.loaded_b = LoadedB(design, replace(planned, b=self.columns), self.reads, self.pace)
-        pairs = design.pe.buffer_entries // 2
-        region = max(1, pairs // REGION_PARTS)
-        # Nonzeros of a buffer, of its part that stays, of its region: of a column in CSC, of one in Dense.
-        self.sizes = np.array([pairs, pairs - region, region], np.int64) * np.array([[1], [2]])
+        self.sizes = nonzeros_of_buffer(design.pe.buffer_entries)
         # Nonzeros of C that its regions have places for (runtime.memory_image).
         per_row = np.append(0, np.cumsum(np.diff(planned.b.pointers)[planned.a.coordinates]))
         macs = np.diff(per_row[planned.a.pointers])
@@ -119,7 +118,7 @@ class _StationaryRun(Run):
         at = self.places.of(tile)
         keeps_a = self.scheme.buffers("A")
         a_comes = not tile.carry and not (keeps_a and self.kept_a.place == (tile.i, tile.k, tile.size_k))
-        load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
+        loading = self._load_a_cycles(tile, at) if a_comes and keeps_a else 0
         before = self.clock.mark()
         loaded = self._load_columns(tile)
         first, last = rows_of(tile)
@@ -158,10 +157,16 @@ class _StationaryRun(Run):
         moved = math.ceil((self.clock.moved(before) - rest) * self.pace.beat)
         if streams:
             moved += FIRST_LINE_CYCLES + self.pace.latency
-        if load_beats:
-            self.clock.cycles += math.ceil(load_beats * self.pace.beat) + self.pace.latency + PHASE_CYCLES
-        self.clock.cycles += max(int(flow), moved, asking) + self._tail(rest) + TILE_BEGIN_CYCLES
+        self.clock.cycles += loading + max(int(flow), moved, asking) + self._tail(rest) + TILE_BEGIN_CYCLES
         self.clock.tiles += 1
+
+    def _load_a_cycles(self, tile: Tile, at: Segments) -> int:
+        """A's tile goes into its partition, a line of memory after the other, or chunk by chunk where k is cut."""
+        moved = math.ceil(self._load_a(tile, at) * self.pace.beat)
+        if not moved:
+            return 0
+        scanned = scan_cycles(self.reads.chunks, self.pace.latency + self.pace.reader, self.memory.line)
+        return max(moved, int(scanned)) + self.pace.latency + PHASE_CYCLES
 
     def _positions_read(self, tile: Tile, from_pointers: bool, halves: int) -> int:
         """When the first pointers are there, and positions where a tile goes on: ``halves`` of a burst of A's come before."""

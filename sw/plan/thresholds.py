@@ -96,6 +96,7 @@ __all__ = [
     "SHAPES_A_RUN",
     "SHARES",
     "SHARE_OF_ENTRIES",
+    "SIDES_ALIKE",
     "SPARE_ENTRIES",
     "SPREAD",
     "STRETCH",
@@ -258,6 +259,8 @@ GRID_ROUNDS = 3
 GRID_QUANTILES = (0.0, 0.1, 0.3)
 # Bits of a side that matter: 32 steps from a power of two to the next. Chosen.
 KEPT_BITS = 6
+# Of weight-stationary PEs: the side along k from which on columns overflow is looked for up to one part of so many. Chosen.
+SIDES_ALIKE = 32
 # Where one tile holds B: so much of B may be of no use before that tile is not the answer. Chosen.
 UNUSED = 0.05
 

@@ -14,10 +14,11 @@ from sw.cost.candidates.evaluator import Judge
 from sw.cost.candidates.stationary import stationary_scheme
 from sw.cost.protocol import Machine
 from sw.cost.stationary import entries_of_nonzero, predict_stationary
-from sw.plan.thresholds import FINALISTS_OF_DATAFLOWS
+from sw.plan.thresholds import FINALISTS_OF_DATAFLOWS, SIDES_ALIKE
 from sw.scheme.errors import SchemeError
 from sw.scheme.rules import check
 from sw.scheme.scheme import Scheme
+from sw.stats.occupancy import fits
 from sw.stats.workload import Workload
 
 __all__ = ["auto", "uniform"]
@@ -54,14 +55,11 @@ def auto(
 
 
 def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
-    """Legal schemes: k whole and cut at powers of two, down to columns that fit a PE's buffer if they are full."""
+    """Legal schemes: k whole, cut at powers of two down to columns that fit a PE's buffer if they are full, and where all fit."""
     extent = (workload.I, workload.J, workload.K)
     least = design.pe.buffer_entries // entries_of_nonzero(workload)
-    sides = [
-        workload.K,
-        *(1 << n for n in range(least.bit_length() - 1, workload.K.bit_length()) if 1 << n < workload.K),
-    ]
-    for side in sides:
+    sides = {1 << n for n in range(least.bit_length() - 1, workload.K.bit_length())} | {_fitting(workload, least)}
+    for side in (workload.K, *sorted(side for side in sides if side < workload.K)):
         tile = (workload.I, design.pe.count, side)
         orders = ("jik",) if side == workload.K else ("jik", "kij")
         for order in orders:
@@ -74,6 +72,15 @@ def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
                 except SchemeError:
                     continue
                 yield found
+
+
+def _fitting(workload: Workload, most: int) -> int:
+    """A side of tiles along k of which no column of B has more than ``most`` nonzeros, and which is hardly higher than it is."""
+    low, high = most, workload.K + 1
+    while high - low > max(1, low // SIDES_ALIKE):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(workload.b, middle, 1, most) else (low, middle)
+    return low
 
 
 def _best(ranked: list[Scheme], workload: Workload, ask: Judge | None) -> Scheme:
