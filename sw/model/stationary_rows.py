@@ -29,7 +29,6 @@ from sw.timing.constants import (
     PARTIAL_CYCLES,
     ROW_REQUEST_CYCLES,
     SCANNED_NONZERO_CYCLES,
-    SECOND_CHUNK_LINES,
 )
 from sw.timing.hardware import (
     FIRST_CHUNK_LINES,
@@ -342,12 +341,14 @@ def cut_rows(
     count = len(begin)
     done, left, popped = np.zeros(count, np.float64), np.zeros(count, np.float64), np.zeros(count, np.float64)
     state = np.array([rows.opens, 0.0, 0.0])
-    later = np.zeros(count, np.float64)  # when rows with a second chunk have passed
+    # Of rows with a second chunk: when its last line has been looked at, and handed on.
+    seen, handed_on = np.zeros(count, np.float64), np.zeros(count, np.float64)
     many = 0
     port = _later_port(count)
     chunk, second = asked - 1, asked
     looked, taken = np.zeros(2, np.int64), np.zeros(2, np.int64)  # of first and second chunks: lines, rows before
     kept = np.zeros((2, count), np.int64)
+    passed = np.zeros(count, np.float64)  # when lines of first chunks have been handed on
     ports = np.zeros(3, np.float64)  # of first, second and later chunks: when lines of the next row can leave
     tokens = asked - outstanding * pace
     free = 0.0  # of the bus, for first chunks
@@ -362,6 +363,7 @@ def cut_rows(
         some = end[row] - begin[row]
         last = 0.0  # when the last nonzero is there
         chunks, dropped, empty = 0, 0, 0
+        own_first, own_second, begun_second = 0, 0, 0.0
         if scanned[row] < row_end[row]:
             chunk = max(chunk, tokens)
             stop = -(-row_end[row] // lanes)
@@ -372,18 +374,19 @@ def cut_rows(
             free = arrival = first + (to - line) * beat
             chunks = 1
             # Lines that have been looked at wait for their row, as many as there is a place for.
-            looked[0] += min(to, shows + 1) - line
+            own_first = min(to, shows + 1) - line
+            looked[0] += own_first
             kept[0, row] = looked[0]
             while kept[0, taken[0]] + PEEKED_LINES + LINES_BEHIND < looked[0]:
                 taken[0] += 1
             if taken[0]:
-                arrival = max(arrival, done[taken[0] - 1])
+                arrival = max(arrival, passed[taken[0] - 1])
             while to <= shows:
                 request = arrival + NEXT_CHUNK_CYCLES
                 if chunks == 1:
                     request = max(request, second + 1)
                     if many >= LATER_CHUNKS:
-                        request = max(request, later[many - LATER_CHUNKS])
+                        request = max(request, seen[many - LATER_CHUNKS])
                     second = request
                 line, to = to, min((to // NEXT_CHUNK_LINES + 1) * NEXT_CHUNK_LINES, stop)
                 if chunks > 1:
@@ -391,17 +394,19 @@ def cut_rows(
                     request, arrival = _later_chunk(port, request, trip, line, to, shows, to < stop, own, passes, beat)
                 begun = max(request + trip + SCANNED_NONZERO_CYCLES, ports[min(chunks, 2)])
                 if chunks == 1:
+                    begun_second = begun
                     arrival = request + trip + (to - line) * beat
-                    own_lines = min(to, shows + 1) - line
-                    looked[1] += own_lines
+                    own_second = min(to, shows + 1) - line
+                    looked[1] += own_second
                     kept[1, many] = looked[1]
                     # So many lines must have been handed on.
-                    before_row = looked[1] - max(SECOND_CHUNK_LINES, own_lines)
+                    before_row = looked[1] - PEEKED_LINES
                     while kept[1, taken[1]] < before_row:
                         taken[1] += 1
-                    if taken[1]:
-                        more = before_row - kept[1, taken[1] - 1]
-                        arrival = max(arrival, later[taken[1] - 1] + more * passes)
+                    if before_row > 0:
+                        at = taken[1]
+                        arrival = max(arrival, handed_on[at] - (kept[1, at] - before_row) * passes)
+                    seen[many] = arrival
                 chunks += 1
                 rest = -(-end[row] // lanes) - max(begin[row] // lanes, line)
                 last = max(last, begun + max(0, rest) * passes)
@@ -419,13 +424,14 @@ def cut_rows(
                 start += KEPT_COLUMN_CYCLES + columns.words
         # What tiles before have left is dropped, a line a cycle, while nonzeros of the row before go on the bus.
         start += max(0, (begin[row] - scanned[row]) // lanes - min(before, LINES_BEHIND * passes))
+        passed[row] = start + own_first * passes
         before = rows.passes[row] if some else 0
         came = max(start + rows.passes[row] + empty + rows.waits[row], last)
         came = _join(row, rows, came, latency, left, popped, state)
         done[row] = came
         if chunks > 1:
             ports[min(chunks, 3) - 1] = came + dropped + CHUNK_END_CYCLES
-            later[many] = came
+            handed_on[many] = max(passed[row], begun_second) + own_second * passes
             many += 1
         if chunks > 2:
             _later_row(port, came)

@@ -73,7 +73,6 @@ __all__ = [
     "ROW_LEAVES_CYCLES",
     "ROW_REQUEST_CYCLES",
     "SCANNED_NONZERO_CYCLES",
-    "SECOND_CHUNK_LINES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
     "SPAN",
@@ -215,14 +214,12 @@ COLUMNS_LOADED_CYCLES = 13
 PARTIAL_CYCLES = 10
 # Of a fiber that is read by itself, one more where it has something (rtl.accessor.nonzero_reader).
 FIBER_CYCLES = 2
-# Fitted: lines of second chunks that wait for their rows, where one row has not more.
-SECOND_CHUNK_LINES = 12
 # From the bus of the array to its joiner. Fitted: lines of first chunks that are between where they wait and the bus;
 # cycles of the bus for which A's nonzeros are there while the bus waits; rows that the array has while the joiner waits.
 ARRAY_CYCLES = 15
 LINES_BEHIND = 4
 BUS_CYCLES_AHEAD = 5
-ARRAY_ROWS = 5
+ARRAY_ROWS = 4
 # From a row's last nonzero on the bus to the burst that writes it, from the answer to that to the next tile, and that
 # one's begin.
 ROW_LEAVES_CYCLES = 32
