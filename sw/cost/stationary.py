@@ -10,6 +10,7 @@ from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
+from sw.timing.chunks import Chunks, scan_cycles
 from sw.timing.constants import (
     COLUMN_CYCLES,
     PART_CYCLES,
@@ -17,12 +18,12 @@ from sw.timing.constants import (
     STATIONARY_TILE_CYCLES,
     TILE_LATENCIES,
 )
-from sw.timing.hardware import READ_FIBERS
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS
 
 from .predict import Prediction
 from .protocol import Machine
 
-__all__ = ["bumped_cycles", "entries_of_nonzero", "predict_stationary"]
+__all__ = ["bumped_cycles", "entries_of_nonzero", "predict_stationary", "scanned_cycles"]
 
 
 def entries_of_nonzero(workload: Workload) -> int:
@@ -56,6 +57,19 @@ def bumped_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
     return float(rows @ waits)
 
 
+def scanned_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
+    """Cycles for which a scan of A's rows, cut along k, waits for chunks behind second ones, once for all of A.
+
+    A segment begins anywhere in the aligned blocks that end its chunks (:func:`sw.timing.chunks.scan_cycles`).
+    """
+    if scheme.T_k >= workload.K:
+        return 0.0
+    found = workload.scan("A", scheme.T_k)
+    lines = found.nonzeros_by_bits / np.maximum(found.by_bits, 1.0) / design.lanes
+    later = np.maximum(0.0, lines - FIRST_CHUNK_LINES) / NEXT_CHUNK_LINES
+    return scan_cycles(Chunks(later=int(found.by_bits @ later)), design.memory_latency_cycles, 1.0)
+
+
 def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``, whose dataflow is ``weight_stationary``.
 
@@ -66,9 +80,12 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     tiles = tiles_i * tiles_j * tiles_k
     moving = [rank for rank, count in zip("ijk", (tiles_i, tiles_j, tiles_k), strict=True) if count > 1]
     inner = max(moving, key=scheme.order.index, default="k")
-    # A tile of A, or of B, comes once where the rank that it has not is innermost and it is kept; else at each visit.
-    fits_a = a.nnz / (tiles_i * tiles_k) <= scheme.partition("A", design).resident(scheme.T_i)
-    passes_a = 1 if scheme.buffers("A") and inner == "j" and fits_a else tiles_j
+    # A tile of A, or of B, comes once where the rank that it has not is innermost and it is kept; else at each visit. What of A
+    # its partition has no place for comes at each visit.
+    loads_a, passes_a = tiles_j, float(tiles_j)
+    if scheme.buffers("A") and inner == "j":
+        held = min(1.0, scheme.partition("A", design).resident(scheme.T_i) * tiles_i * tiles_k / max(1, a.nnz))
+        loads_a, passes_a = 1, held + (1.0 - held) * tiles_j
     passes_b = 1 if inner == "i" or tiles_i == 1 else tiles_i
     pointers_a, pointers_b = workload.I * tiles_k * passes_a, workload.J * tiles_k * passes_b
     more_a, more_b = (1.0 if tiles_k == 1 else 1.0 + (lanes - 1) * rows / max(1, matrix.nnz) * tiles_k / 2
@@ -100,9 +117,12 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     data = min(lanes, data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector))
     segments = min(a.nnz, workload.I * tiles_k)
     passes = tiles_j * (a.nnz + segments * (data - 1)) / data
-    on_bus = max(passes, rows, final + 2 * partial)
+    scanned = scanned_cycles(workload, design, scheme)
+    on_bus = max(passes, rows, final + 2 * partial, 0 if scheme.buffers("A") else scanned * tiles_j)
     columns = float(workload.J) * tiles_k
     loading = words * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
+    if scheme.buffers("A"):
+        loading += loads_a * max(scanned, a.nnz / lanes)
     waiting = bumped_cycles(workload, design, scheme)
     visits = tiles * (STATIONARY_TILE_CYCLES + (TILE_LATENCIES + 1) * design.memory_latency_cycles)
     bursts = workload.I * tiles_j + pieces

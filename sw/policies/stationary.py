@@ -55,10 +55,12 @@ def auto(
 
 
 def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
-    """Legal schemes: k whole, cut at powers of two down to columns that fit a PE's buffer if they are full, and where all fit."""
+    """Legal schemes: k whole, cut at powers of two down to full columns that fill half a PE's buffer, and where all fit."""
     extent = (workload.I, workload.J, workload.K)
     least = design.pe.buffer_entries // entries_of_nonzero(workload)
-    sides = {1 << n for n in range(least.bit_length() - 1, workload.K.bit_length())} | {_fitting(workload, least)}
+    sides = {1 << n for n in range((least // 2).bit_length() - 1, workload.K.bit_length())} | {
+        _fitting(workload, least)
+    }
     for side in (workload.K, *sorted(side for side in sides if side < workload.K)):
         tile = (workload.I, design.pe.count, side)
         orders = ("jik",) if side == workload.K else ("jik", "kij")
