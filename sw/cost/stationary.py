@@ -84,14 +84,14 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     # its partition has no place for comes at each visit.
     loads_a, passes_a = tiles_j, float(tiles_j)
     if scheme.buffers("A") and inner == "j":
-        held = min(1.0, scheme.partition("A", design).resident(scheme.T_i) * tiles_i * tiles_k / max(1, a.nnz))
-        loads_a, passes_a = 1, held + (1.0 - held) * tiles_j
+        kept = min(1.0, scheme.partition("A", design).resident(scheme.T_i) * tiles_i * tiles_k / max(1, a.nnz))
+        loads_a, passes_a = 1, kept + (1.0 - kept) * tiles_j
     passes_b = 1 if inner == "i" or tiles_i == 1 else tiles_i
     pointers_a, pointers_b = workload.I * tiles_k * passes_a, workload.J * tiles_k * passes_b
     more_a, more_b = (1.0 if tiles_k == 1 else 1.0 + (lanes - 1) * rows / max(1, matrix.nnz) * tiles_k / 2
                       for matrix, rows in ((a, workload.I), (b, workload.J)))  # fmt: skip
     final = workload.output.nnz
-    partial = workload.output.nnz_tk(scheme.T_k) if tiles_k > 1 else 0.0
+    carried = partial = workload.output.carried(scheme.T_k)
     if tiles_k > 1 and scheme.buffers("C"):
         room = scheme.partition("C", design).resident(scheme.T_i) / 2
         partial *= 1 - min(1.0, room * tiles_i * tiles_j / max(1.0, final))
@@ -117,8 +117,9 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     data = min(lanes, data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector))
     segments = min(a.nnz, workload.I * tiles_k)
     passes = tiles_j * (a.nnz + segments * (data - 1)) / data
+    sums = workload.output.nnz_tk(scheme.T_k)
     scanned = scanned_cycles(workload, design, scheme)
-    on_bus = max(passes, rows, final + 2 * partial, 0 if scheme.buffers("A") else scanned * tiles_j)
+    on_bus = max(passes, rows, sums + carried, 0 if scheme.buffers("A") else scanned * tiles_j)
     columns = float(workload.J) * tiles_k
     loading = words * min(b.nnz, entries * columns) * tiles_i + tiles * (design.pe.count + COLUMN_CYCLES)
     if scheme.buffers("A"):

@@ -138,7 +138,7 @@ class _StationaryRun(Run):
         self.rows_of_c.leave(tile, at, partial, lengths)
         joined = np.maximum(np.minimum(products, tile.size_j) + partial, 1)
         back = spilled & (partial > 0) if tile.partial_in else np.zeros(tile.size_i, np.bool_)
-        leaving = self._leaving(joined, lengths, position)
+        leaving = leaving_cycles(joined, lengths, position, self.lanes, self._most)
         opens = 0
         if tile.partial_in and not self.rows_of_c.on_chip:
             opens = FIRST_LINE_CYCLES + self.pace.latency + PARTIAL_CYCLES - ARRAY_CYCLES
@@ -180,16 +180,6 @@ class _StationaryRun(Run):
         if tile.last_k:
             return rows.final_position
         return 0 if tile.k_step else rows.partial_position
-
-    def _leaving(self, joined: Index, lengths: Index, position: int) -> NDArray[np.float64]:
-        """Cycles in which each row is joined and taken by accessor C, which goes on at ``position`` of its region."""
-        begins = position + np.cumsum(lengths) - lengths
-        words = np.maximum(1, -(-lengths // self.lanes))
-        # Near its region's end each word is looked at before it is taken (rtl.accessor.fiber_appender).
-        near = begins + 2 * self.lanes > self._most
-        pace = 1 + 1 / (2 * self.lanes)  # the table of positions takes no word while a line of it leaves
-        found: NDArray[np.float64] = np.maximum(joined, np.maximum(words * (1 + near), pace))
-        return found
 
     def _written(self, before: Mark) -> int:
         """Beats of C that a tile writes."""
@@ -325,12 +315,23 @@ class _StationaryRun(Run):
         pace = (self.pace.latency + PIECE_CYCLES) / min(READ_FIBERS, self.pace.outstanding)
         some = lengths > 0
         of_row = np.maximum(np.maximum(lengths, FIBER_CYCLES + some), pace * (1 + some)).sum(axis=1)
-        leaving = self._leaving(lengths.sum(axis=1), lengths.sum(axis=1), 0)
+        leaving = leaving_cycles(lengths.sum(axis=1), lengths.sum(axis=1), 0, self.lanes, self._most)
         rest = self._rest(before)
         moved = math.ceil((self.clock.moved(before) - rest) * self.pace.beat)
         self.clock.cycles += (
             max(moved, int(np.maximum(of_row, leaving).sum())) + self.pace.latency + ASSEMBLY_CYCLES + self._tail(rest)
         )
+
+
+def leaving_cycles(joined: Index, lengths: Index, position: int, lanes: int, most: int) -> NDArray[np.float64]:
+    """Cycles in which each row is joined, and taken by accessor C, which goes on at ``position`` of its region of ``most``."""
+    begins = position + np.cumsum(lengths) - lengths
+    words = np.maximum(1, -(-lengths // lanes))
+    # Near its region's end each word is looked at before it is taken (rtl.accessor.fiber_appender).
+    near = begins + 2 * lanes > most
+    pace = 1 + 1 / (2 * lanes)  # the table of positions takes no word while a line of it leaves
+    found: NDArray[np.float64] = np.maximum(joined, np.maximum(words * (1 + near), pace))
+    return found
 
 
 @njit(cache=True)

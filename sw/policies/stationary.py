@@ -21,7 +21,7 @@ from sw.scheme.scheme import Scheme
 from sw.stats.occupancy import fits
 from sw.stats.workload import Workload
 
-__all__ = ["auto", "uniform"]
+__all__ = ["auto", "candidates", "fitting_side", "uniform"]
 
 # What may be kept on chip; without B its columns go from memory to the PEs.
 KEPT: tuple[set[str], ...] = (set(), {"A"}, {"B"}, {"A", "B"}, {"A", "B", "C"}, {"B", "C"})
@@ -48,18 +48,18 @@ def auto(
     _refuse("auto", options)
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
     ranked = sorted(
-        (_predicted(scheme, workload, design) for scheme in _space(workload, design)),
+        (_predicted(scheme, workload, design) for scheme in candidates(workload, design)),
         key=lambda scheme: (scheme.predicted["cycles"], scheme.predicted["dram_bytes"]),
     )
     return _best(ranked[:FINALISTS_OF_DATAFLOWS], workload, judge)
 
 
-def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
+def candidates(workload: Workload, design: Machine) -> Iterator[Scheme]:
     """Legal schemes: k whole, cut at powers of two down to full columns that fill half a PE's buffer, and where all fit."""
     extent = (workload.I, workload.J, workload.K)
     least = design.pe.buffer_entries // entries_of_nonzero(workload)
     sides = {1 << n for n in range((least // 2).bit_length() - 1, workload.K.bit_length())} | {
-        _fitting(workload, least)
+        fitting_side(workload, least)
     }
     for side in (workload.K, *sorted(side for side in sides if side < workload.K)):
         tile = (workload.I, design.pe.count, side)
@@ -76,7 +76,7 @@ def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
                 yield found
 
 
-def _fitting(workload: Workload, most: int) -> int:
+def fitting_side(workload: Workload, most: int) -> int:
     """A side of tiles along k of which no column of B has more than ``most`` nonzeros, and which is hardly higher than it is."""
     low, high = most, workload.K + 1
     while high - low > max(1, low // SIDES_ALIKE):

@@ -144,7 +144,7 @@ def test_what_overflows_a_buffer_comes_once_more_in_each_row(library: Path, desi
     assert overflows["bumped_fetches"] > 5 * wide.nnz
 
 
-def test_full_columns_take_half_the_room(library: Path, design: Design) -> None:
+def test_full_columns_take_half_the_entries(library: Path, design: Design) -> None:
     """A column with a nonzero in every row of the tile goes in Dense: as many nonzeros as the buffer has entries fit.
 
     With one nonzero less it goes in CSC, and overflows. With one more it overflows in Dense.

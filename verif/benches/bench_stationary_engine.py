@@ -62,7 +62,7 @@ class StationaryBench(EngineBench):
             away = streaming or (bumped and n > 0)
             entry = starts[n] | len(column) << 32 | int(away) << 63
             self.sram.line(METADATA_LINE - n // self.lanes)[n % self.lanes] = entry
-            wide, full = len(column) > self.room(column), len(column) == self.inner
+            wide, full = len(column) > self.capacity(column), len(column) == self.inner
             coverage.hit("fits", bool(column) and not wide)
             coverage.hit("fits_in_dense", full and self.entries // 2 < len(column) <= self.entries)
             coverage.hit("overflows", wide and not away)
@@ -135,13 +135,13 @@ class StationaryBench(EngineBench):
         coverage.hit("bus_waited", bool(counted["pe_stall_input"]))
         coverage.hit("rows_waited", bool(counted["stall_collect"]))
 
-    def room(self, column: Fiber) -> int:
+    def capacity(self, column: Fiber) -> int:
         """Nonzeros of a column that its PE has a place for: a full one has no coordinates there."""
         return self.entries if len(column) == self.inner else self.entries // 2
 
     def kept(self) -> int:
         """Nonzeros that go to the PEs before A does."""
-        return sum(min(len(column), self.room(column)) for column in self.columns)
+        return sum(min(len(column), self.capacity(column)) for column in self.columns)
 
     async def finish(self) -> None:
         await super().finish()
@@ -171,7 +171,7 @@ async def columns_stay(dut: Any) -> None:
     await bench.start()
     for seed in range(4):
         bench.new_columns(streaming=seed % 2 == 0, bumped=False)
-        fit = all(len(column) <= bench.room(column) for column in bench.columns)
+        fit = all(len(column) <= bench.capacity(column) for column in bench.columns)
         for visit in range(2):
             bench.rows(partial=False)
             await bench.settle()

@@ -142,14 +142,17 @@ def test_partial_rows_from_memory_come_sixteen_at_a_time():
     assert cut(rows([0] * 64, back=True, met=[1] * 64)) - cut(rows([0] * 64, met=[1] * 64)) > 2 * LATENCY
 
 
-def waits_of(columns, *, region=2, answer=40, rows_of_a=3):
-    """Cycles for which the bus waits in rows of eight nonzeros of A at 0 to 7, V of 2, beside columns of so many nonzeros."""
+def waits_of(columns, *, region=2, answer=40, rows_of_a=3, words=2):
+    """Cycles for which the bus waits in rows of eight nonzeros of A at 0 to 7, V of 2, beside columns of so many nonzeros.
+
+    ``words``: of each.
+    """
     a = np.tile(np.arange(8), rows_of_a)
     begin = np.arange(0, 8 * rows_of_a, 8)
     starts = np.append(0, np.cumsum(columns))
     b = np.concatenate([np.arange(size) for size in columns])
-    sizes = np.array([4, 4 - region, region], np.int64)
-    state = np.tile(sizes[1:], (len(columns), 1))
+    state = np.tile(np.array([4 - region, region], np.int64), (len(columns), 1))
+    sizes = np.column_stack([state, np.full(len(columns), words, np.int64)])
     waits, parts = np.zeros(rows_of_a, np.int64), np.zeros((len(columns), 3), np.int64)
     answers = np.full(len(columns), answer, np.int64)
     spans = begin, begin + 8, a, b, starts[:-1], starts[1:]
@@ -169,3 +172,8 @@ def test_parts_that_are_asked_for_in_other_cycles_of_the_bus_are_waited_for_each
     one, other = waits_of([8])[0].sum(), waits_of([7], region=3)[0].sum()
     assert one > 0 and other > 0
     assert waits_of([8, 6])[0].sum() >= one
+
+
+def test_a_dense_column_sends_half_the_words():
+    (pairs, parts), (values, of_dense) = (waits_of([8], words=words) for words in (2, 1))
+    assert (parts == of_dense).all() and values.sum() < pairs.sum()
