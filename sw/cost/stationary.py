@@ -34,8 +34,8 @@ def entries_of_nonzero(workload: Workload) -> int:
 def bumped_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
     """Cycles for which rows of A wait for columns that overflow the buffers of their PEs, and which come once more in each.
 
-    Exact but for rows that need only the first nonzeros of what overflows: those pass over the rest with the next row. PEs of a
-    tile ask side by side, one reader sends what they ask for (:func:`sw.model.stationary.bumped_waits`).
+    Each row with a nonzero in the tile passes over all that overflows. PEs of a tile ask side by side, one reader sends what they
+    ask for (:func:`sw.model.stationary.bumped_waits`).
     """
     cells = workload.tiles("B", scheme.T_k, 1)
     step, column, nonzeros = cells.rows, cells.columns, cells.occupancy
