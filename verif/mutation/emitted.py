@@ -28,14 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
 ENGINE = {"data_width": 64, "address_width": 32, "outstanding": 4, "burst_beats": 16, "reader_depth": 32}
 PE = {"lanes": 2, "leaf_lines": 2, "line_address_width": 10, "address_width": 40, "queue_lines": 2}
-OFFSETS = [
-    *(f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"),
-    "a_lines",
-    "b_lines",
-    "c_lines",
-    "part_words",
-    "tuning",
-]
+STATIONARY = {"pes": 2, "lanes": 2, "address_width": 40, "line_address_width": 6, "scratch_slots": 2}
 # Small builds of the blocks at the top of each room: class, parameters of each build, a parameter that is a block by a function.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
@@ -62,7 +55,10 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "rtl.lib.stream.StreamSkid": ({"shape": 8},),
     "rtl.lib.stream.StreamRegister": ({"shape": 8},),
-    "rtl.accessor.a.AccessorA": (SIZES,),
+    "rtl.engine.weight_stationary.WeightStationaryEngine": (
+        {**STATIONARY, "radix": 4, "leaf_lines": 2, "queue_lines": 4, "value": "int32", "vector": 2, "entries": 8},
+    ),
+    "rtl.accessor.a.AccessorA": (SIZES, {**SIZES, "parts": True}),
     "rtl.accessor.b.AccessorB": ({**SIZES, "quadrants": True},),
     "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2},),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
@@ -89,8 +85,8 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.tiling.assembly.AssemblyPass": ({},),
     "rtl.tiling.run_control.RunControl": (
         {
-            "check": lambda: import_module("rtl.tiling.scheme_check").SchemeCheck(
-                lanes=2, sram_lines=64, offsets={name: 4 * n for n, name in enumerate(OFFSETS)}, tuning=True
+            "check": lambda: (check := import_module("rtl.tiling.scheme_check")).SchemeCheck(
+                lanes=2, sram_lines=64, offsets={name: 4 * n for n, name in enumerate(check.NAMED)}, tuning=True
             )
         },
     ),
