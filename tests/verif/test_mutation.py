@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from verif.mutation import trial
+from rtl.accessor.part_aligner import PartAligner
+from rtl.accessor.unroller import Unroller
+from verif.mutation import emitted, trial
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
 from verif.mutation.report import BEGIN, END, Review, review_of, reviewed, summary, write_page
@@ -99,6 +101,22 @@ def test_names_are_unique_in_every_source_file() -> None:
     for path in (ROOT / "rtl").rglob("*.py"):
         names = [m.name for m in mutations(str(path), path.read_text())]
         assert len(names) == len(set(names))
+
+
+def test_the_digest_of_a_file_is_of_its_own_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no build has it, every mutant would look like the original."""
+    file = "rtl/accessor/part_aligner.py"
+    monkeypatch.setattr(emitted, "blocks", lambda file: [lambda: PartAligner(lanes=2)])
+    assert emitted.digest(file)
+    monkeypatch.setattr(emitted, "blocks", lambda file: [lambda: Unroller(lanes=2)])
+    with pytest.raises(LookupError, match="no build has PartAligner"):
+        emitted.digest(file)
+
+
+@pytest.mark.parametrize("path", emitted.BUILDS)
+def test_every_build_for_digests_can_be_made(path: str) -> None:
+    for make in emitted.blocks(path.rsplit(".", 1)[0].replace(".", "/") + ".py"):
+        make()
 
 
 def test_the_nearest_tests_of_a_block() -> None:

@@ -17,10 +17,11 @@ from gen.blocks import FORMATS
 from gen.design import load_design
 from gen.elaborate import accelerator
 from gen.verilog import converted
+from rtl.lib.block import Block
 
 from .tests_of import distances
 
-__all__ = ["WHOLE", "blocks", "digest"]
+__all__ = ["BUILDS", "WHOLE", "blocks", "digest", "own_blocks"]
 
 WHOLE = "whole"
 
@@ -28,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
 ENGINE = {"data_width": 64, "address_width": 32, "outstanding": 4, "burst_beats": 16, "reader_depth": 32}
 PE = {"lanes": 2, "leaf_lines": 2, "line_address_width": 10, "address_width": 40, "queue_lines": 2}
+CONVERTER = {"data_width": 128, "address_width": 32, "outstanding": 4, "burst_beats": 16, "value": "int8"}
+CONVERTED_A = {"beat_bits": 128, "address_width": 40, "value": "int32", "form": "work_efficient"}
 STATIONARY = {"pes": 2, "lanes": 2, "address_width": 40, "line_address_width": 6, "scratch_slots": 2}
 # Small builds of the blocks at the top of each room: class, parameters of each build, a parameter that is a block by a function.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -59,6 +62,10 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
         {**STATIONARY, "radix": 4, "leaf_lines": 2, "queue_lines": 4, "value": "int32", "vector": 2, "entries": 8},
     ),
     "rtl.accessor.a.AccessorA": (SIZES, {**SIZES, "parts": True}),
+    "rtl.accessor.converted_a.ConvertedA": (CONVERTED_A, {**CONVERTED_A, "lanes": 2}),
+    "rtl.converter.Converter": tuple(
+        {**CONVERTER, "style": style, "counters": 16, "sram_bytes": 512} for style in ("m", "mr")
+    ),
     "rtl.accessor.b.AccessorB": ({**SIZES, "quadrants": True},),
     "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2},),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
@@ -111,9 +118,21 @@ def _built(block: Callable[..., Any], sizes: dict[str, Any]) -> Any:
 
 
 def digest(file: str) -> str:
-    """Of the RTLIL of all these blocks."""
-    texts = [module.rtlil for build in blocks(file) for module in converted(build())[1].values()]
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    """Of the RTLIL of all these blocks. Raises LookupError where none of them has a block of the file: no mutant would differ."""
+    modules = [module for build in blocks(file) for module in converted(build())[1].values()]
+    if (own := own_blocks(file)) and not any(isinstance(module.block, own) for module in modules):
+        names = ", ".join(block.__name__ for block in own)
+        raise LookupError(f"{file}: no build has {names}; BUILDS of verif/mutation/emitted.py needs one")
+    return hashlib.sha256("\0".join(module.rtlil for module in modules).encode()).hexdigest()[:16]
+
+
+def own_blocks(file: str) -> tuple[type[Block], ...]:
+    """Blocks that the file defines."""
+    if file == WHOLE:
+        return ()
+    module = import_module(file.removesuffix(".py").replace("/", "."))
+    found = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
+    return tuple(one for one in found if issubclass(one, Block))
 
 
 if __name__ == "__main__":

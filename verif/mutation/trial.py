@@ -182,5 +182,7 @@ def original_digest(tree: Path, file: str) -> str:
     with tempfile.TemporaryDirectory(prefix="fiberloom-mutant-") as scratch:
         found = _emitted(tree, Path(scratch), file)
     if not found:
-        raise RuntimeError(f"the unbroken hardware of {file} cannot be built")
+        raise RuntimeError(
+            f"the unbroken hardware of {file} cannot be built, or no build of verif/mutation/emitted.py has it"
+        )
     return found
