@@ -170,11 +170,11 @@ def test_every_number_of_a_byte(name: str, tmp_path: Path) -> None:
 def test_wider_beats_and_more_leaves(design: Design) -> None:
     """Four lanes; and 8 PEs of 64 leaves, each of which has a beat of its own that it shares with its next request."""
     value = design.pe.value
-    a, b = random_operand(60, 120, 0.15, value, 5), random_operand(120, 200, 0.3, value, 6)
-    for tile, order in (((60, 200, 120), "ijk"), ((25, 70, 50), "kij")):
+    a, b = random_operand(40, 90, 0.15, value, 5), random_operand(90, 110, 0.3, value, 6)
+    for tile, order in (((40, 110, 90), "ijk"), ((17, 40, 38), "kij")):
         check(design, scheme(design, tile, order, streaming=order == "ijk"), a, b)
     # Rows of B that do not fit are fetched by the leaves.
-    assert check(design, scheme(design, (60, 200, 120), b_lines=100), a, b)["bumped_fetches"] > 0
+    assert check(design, scheme(design, (40, 110, 90), b_lines=60), a, b)["bumped_fetches"] > 0
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The weight-stationary engine behind the whole machine: every cut and order, bit for bit, and the model tier beside it."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from gen.design import Design, load_design
 from gen.verilog import emit_design
 from sw.cli.pipeline import golden_product, verify
 from sw.engine_result import EngineResult
+from sw.golden.stationary_product import bus_words
+from sw.golden.weight_stationary import data_per_cycle
 from sw.model.tier import simulate
 from sw.operands import load
 from sw.operands.operand import to_csr
@@ -88,7 +91,25 @@ def product(
     exact = [name for name in counters if name.startswith(("read_", "write_"))]
     assert {name: counters[name] for name in exact} == {name: model.counters[name] for name in exact}
     assert check_counters(counters, observed, design=design, macs=golden.macs, model=model) == []
+    # Every PE is busy in each cycle of the bus: those that carry A, and at most one without data for a tile.
+    busy, rest = divmod(counters["pe_busy"], design.pe.count)
+    carried = cycles_on_bus(design, sides, a, b)
+    tiles = math.prod(-(-size // side) for size, side in zip((a.rows, b.columns, a.columns), sides, strict=True))
+    assert not rest and carried <= busy <= carried + tiles
     return counters, model
+
+
+def cycles_on_bus(design: Design, tile: tuple[int, int, int], a: Any, b: Any) -> int:
+    """Cycles of the PEs' bus that carry nonzeros of A: each row of each tile by itself, where B's tile has nonzeros too."""
+    most = data_per_cycle(design.pe.acf_a, bus_words(design.pe.vector), design.pe.vector)
+    row = np.repeat(np.arange(a.rows), np.diff(a.pointers))
+    steps = -(-a.columns // tile[2])
+    parts, counts = np.unique(row * steps + a.coordinates // tile[2], return_counts=True)
+    of_step = np.bincount(parts % steps, -(-counts // most), steps)
+    row_of_b = np.repeat(np.arange(b.rows), np.diff(b.pointers))
+    columns = -(-b.columns // tile[1])
+    filled = np.unique(row_of_b // tile[2] * columns + b.coordinates // tile[1])
+    return int(of_step[filled // columns].sum())
 
 
 KEPT: dict[str, dict[str, Any]] = {

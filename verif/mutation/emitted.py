@@ -39,6 +39,7 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.weight_stationary_array.WeightStationaryArray": (
         {"pes": 2, "words": 6, "vector": 2, "entries": 8, "value": "int16"},
         {"pes": 1, "words": 3, "vector": 1, "entries": 4, "value": "fp32"},
+        {"pes": 1, "words": 6, "vector": 4, "entries": 8, "value": "int8"},
     ),
     "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),
     "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),

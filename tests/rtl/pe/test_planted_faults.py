@@ -76,7 +76,7 @@ def exercise(pe: type) -> None:
         (Conditions(), Conditions(0.7, 0.6, 4, 0.4, (1, 20), 0.4), Conditions(fiber=0.2))
     ):
         rng = bench.rng = random.Random(seed)
-        bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 200, memory=0.4), conditions)
+        bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 90, memory=0.4), conditions)
     long = [segment(rng, "fp32", list(range(n, 600, 2)), in_memory=True) for n in range(2)]
     bench.run([long], Conditions(fiber=0.2, fetch_latency=(1, 1)))
     # All leaves long, and their lines late: many nodes wait to be served, again and again.
