@@ -17,7 +17,6 @@ from gen.blocks import FORMATS
 from gen.design import load_design
 from gen.elaborate import accelerator
 from gen.verilog import converted
-from rtl.lib.block import Block
 
 from .tests_of import distances
 
@@ -127,13 +126,14 @@ def digest(file: str) -> str:
     return hashlib.sha256("\0".join(module.rtlil for module in modules).encode()).hexdigest()[:16]
 
 
-def own_blocks(file: str) -> tuple[type[Block], ...]:
+def own_blocks(file: str) -> tuple[type, ...]:
     """Blocks that the file defines."""
     if file == WHOLE:
         return ()
+    block: type = import_module("rtl.lib.block").Block
     module = import_module(file.removesuffix(".py").replace("/", "."))
     found = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
-    return tuple(one for one in found if issubclass(one, Block))
+    return tuple(one for one in found if issubclass(one, block))
 
 
 if __name__ == "__main__":
