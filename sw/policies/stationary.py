@@ -77,7 +77,7 @@ def candidates(workload: Workload, design: Machine) -> Iterator[Scheme]:
 
 
 def fitting_side(workload: Workload, most: int) -> int:
-    """A side of tiles along k of which no column of B has more than ``most`` nonzeros, and which is hardly higher than it is."""
+    """The highest side of tiles along k in which no column of B has more than ``most`` nonzeros, or one close to it."""
     low, high = most, workload.K + 1
     while high - low > max(1, low // SIDES_ALIKE):
         middle = (low + high) // 2

@@ -21,7 +21,7 @@ __all__ = ["VERDICTS", "Outcome", "snapshot", "try_mutation"]
 ROOMS = ("rtl", "gen", "sw", "verif", "tests", "configs")
 # Mutants with one of the last two do not count: there is no such hardware, or it is the same hardware.
 VERDICTS = ("caught", "timeout", "survived", "equivalent", "invalid")
-EMIT_SECONDS = 120.0
+EMIT_SECONDS = 300.0
 # A hang of the hardware ends by the bench's own limit on cycles; this is for benches that wait for ever.
 PATIENCE = 6.0
 SHORTEST_LIMIT = 90.0
