@@ -35,6 +35,7 @@ class StationaryBench(EngineBench):
         self.columns: list[Fiber] = []
         self.begin_j, self.begin_k, self.inner = 0, 0, 0
         self.merged = 0
+        self.streamed = False  # words came again, and the streamer said so
 
     def fiber(self, begin: int, size: int, densities: tuple[float, ...]) -> Fiber:
         density = self.rng.choice(densities)
@@ -128,6 +129,10 @@ class StationaryBench(EngineBench):
         super().every_cycle()
         counted = self.block.layout("counted").unpack(int(self.dut.counted.value))
         self.merged += counted["merged"]
+        if counted["pe_stall_input"]:  # all columns have been looked up, and words come again
+            active = self.block.layout("active").unpack(int(self.dut.active.value))
+            assert not active["b_lookup"], "the lookup is active while the bus waits"
+            self.streamed |= bool(active["b_streamer"])
         errors = self.dut.errors.value
         # What an error names means nothing until it is found.
         found = errors & LogicArray(self.found, errors.range)
@@ -146,7 +151,8 @@ class StationaryBench(EngineBench):
     async def finish(self) -> None:
         await super().finish()
         coverage.hit("sent_again", self.merged > self.kept())
-        self.merged = 0
+        assert self.streamed or self.merged <= self.kept(), "words came again and no streamer was active"
+        self.merged, self.streamed = 0, False
 
 
 @cocotb.test(timeout_time=6, timeout_unit="ms")

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtl.buffer.tailors import TailorsError
 from rtl.pe.weight_stationary_array import WeightStationaryArray
 from sw.golden.weight_stationary import BusCycle, StationaryColumn, bus_cycles
 from tests.rtl.pe.weight_stationary_bench import ArrayBench, run
 from tests.rtl.pe.weight_stationary_cases import Sizes, column, on_the_bus, streamed
+from tests.rtl.port_bench import PortBench
 
 
 def cases(
@@ -126,6 +128,31 @@ def test_a_reset_in_the_middle() -> None:
             await array.tile(ctx, small, streamed(rng, sizes, "coo", rows=3, depth=20, density=0.5))
 
     array.bench.simulate(script)
+
+
+@pytest.mark.parametrize("pe", [0, 1])
+def test_a_word_that_was_not_asked_for_is_an_error(pe: int) -> None:
+    """Of whichever PE; a column that comes as it should is none."""
+    dut = WeightStationaryArray(pes=2, words=5, vector=2, entries=4, value="int32")
+    bench = PortBench(dut, seed=1, chance=1.0)
+    weights = bench.feed(dut.weights)
+    errors: list[bool] = []
+
+    def word(number: int, *, header: int = 0) -> dict[str, Any]:
+        return {"pe": number, "word": {"header": header, "length": 3, "metadata": 0, "payload": 7}}
+
+    def each(ctx: Any) -> None:
+        errors.append(ctx.get(dut.error) != TailorsError.NONE)
+
+    async def script(ctx: Any) -> None:
+        for one in range(2):
+            weights.extend([word(one, header=1), *[word(one)] * 3])
+        await bench.until(ctx, lambda: not weights and len(errors) > 60, limit=100, each=each)
+        assert not any(errors)
+        weights.append(word(pe))
+        await bench.until(ctx, lambda: errors[-1], limit=20, each=each)
+
+    bench.simulate(script)
 
 
 def test_one_pe_of_one_mac_and_the_least_buffer() -> None:
