@@ -219,7 +219,7 @@ async def reset_in_the_middle(dut: Any) -> None:
         await bench.cycles(cycles)
         coverage.hit("reset", bench.board.outstanding() > 0)
         await bench.restart(4)
-        bench.row, bench.macs, bench.merged = [], 0, 0
+        bench.row, bench.macs, bench.merged, bench.streamed = [], 0, 0, False
         bench.rows(partial=False)
         await bench.finish()
     coverage.save()

@@ -145,9 +145,8 @@ def exercise(block: Any, seed: int = 1, chance: float = 0.7) -> None:
             findings.clear()
 
     spoiled: list[int] = []
-    seen: dict[
-        int, tuple[int, int]
-    ] = {}  # of each PE the nonzero that would be its next one, and the row of the last one
+    # Of each PE the nonzero that would be its next one, and the row of the last one.
+    seen: dict[int, tuple[int, int]] = {}
     size_k = 0
     findings: list[int] = []
     columns: list[list[tuple[int, int]]] = []

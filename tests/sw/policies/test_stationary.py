@@ -72,8 +72,8 @@ def test_uniform_cuts_a_dense_b_at_twice_the_height():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_predictions_rank_sides_as_the_model_does(shape):
-    """Tiles in which columns overflow are predicted within a factor, whatever share of the time they take."""
+def test_predictions_are_within_a_factor_of_the_model(shape):
+    """Of all candidates that keep B, also where columns that overflow take most of the time."""
     a, b = operands(shape, seed=2)
     ask, workload = judge(FLEX), Workload(a, b, lanes=FLEX.lanes)
     for one in candidates(workload, FLEX):
