@@ -89,7 +89,7 @@ class Pe(_Section):
     subnormals: Annotated[str, choice("keep", "flush")] = "keep"
     vector: Annotated[int, power_of_two(1, 32)] = 4
     buffer_entries: Annotated[int, integer(4, 1024)] = 128
-    acf_a: Annotated[str, choice("csr", "coo")] = "csr"
+    acf_a: Annotated[str, choice("csr", "coo", "dense")] = "csr"
 
     @property
     def arithmetic(self) -> str:

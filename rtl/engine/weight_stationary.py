@@ -49,7 +49,7 @@ class WeightStationaryEngine(Engine):
     entries : int
         Of a PE's buffer, 4 to 1024, even.
     acf : str
-        Format of A on the bus, ``csr`` or ``coo``. The bus has 2 ``vector`` + 1 words.
+        Format of A on the bus, ``csr``, ``coo`` or ``dense``. The bus has 2 ``vector`` + 1 words; of Dense ``vector`` + 1, or 3.
     rest
         As :class:`Engine`.
 
@@ -72,7 +72,7 @@ class WeightStationaryEngine(Engine):
 
     def __init__(self, *, vector: int, entries: int, acf: str = "csr", **sizes: Any) -> None:
         check_vector(vector)
-        formats = {"csr": Acf.CSR, "coo": Acf.COO}
+        formats = {"csr": Acf.CSR, "coo": Acf.COO, "dense": Acf.DENSE}
         if acf not in formats:
             raise ValueError(f"A's format on the bus must be one of {', '.join(formats)}, not {acf!r}")
         check_integer("PEs", sizes["pes"], 1, 256)
@@ -81,7 +81,7 @@ class WeightStationaryEngine(Engine):
         self.region = region_of(entries)
         self.acf = acf
         self.format = formats[acf]
-        self.words = 2 * vector + 1
+        self.words = max(3, vector + 1) if acf == "dense" else 2 * vector + 1
         super().__init__(**sizes)
 
     @property
@@ -132,6 +132,8 @@ class WeightStationaryEngine(Engine):
         m.d.comb += [
             *(getattr(lookup, name).eq(self.fiber_table[name]) for name in self.fiber_table.shape().members),
             packer.acf.eq(self.format),
+            packer.rows.eq(self.tile.size_i),
+            packer.columns.eq(self.tile.size_k),
             *passed(self, joiner, "assembling"),
             reader.plain.eq(self.assembling),
             reentry.plain.eq(1),

@@ -43,7 +43,8 @@ class BusLanes(Block):
     i : In(stream of ``bus_cycle``)
         No cycle has more than ``vector`` data.
     o : Out(stream of ``bus_data``)
-        Data of Dense have as columns their places in the row, from 0 on.
+        Data of Dense have as columns their places in the row, from 0 on. ``last_column`` is the last one's of the cycle, with
+        datum or without, and may lie behind the row's end.
 
     Timing
     ------
@@ -64,8 +65,8 @@ class BusLanes(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         words = self.i.payload.words
-        # Data after the row id are Dense; a second triple begins with a row id where a second pair has its value.
-        dense = words[1].present & ~words[1].metadata
+        # No coordinate after the row id is Dense; a second triple begins with a row id where a second pair has its value.
+        dense = words[0].present & ~words[1].metadata
         triples = words[4].present & words[4].metadata if self.words > 4 else Const(0, 1)
         row, opened = Signal(COORDINATE_WIDTH), Signal()
         place, origin = Signal(COORDINATE_WIDTH), Signal(COORDINATE_WIDTH)
@@ -104,22 +105,15 @@ class BusLanes(Block):
                 out.last_column.eq(lanes[0].coordinate),
             ]
             for lane in lanes[1:]:
-                with m.If(lane.present):
+                with m.If(lane.present | dense):
                     m.d.sync += out.last_column.eq(lane.coordinate)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += opened.eq(~self.i.payload.last)
             with m.If(~bare):
-                m.d.sync += [row.eq(words[0].payload), place.eq(origin + self._count(lanes))]
+                m.d.sync += [row.eq(words[0].payload), place.eq(origin + self.vector)]
         return m
 
     def _place(self, origin: Signal, lane: int) -> Value:
         """Place of a lane's datum in its row: all cycles before were full."""
         low = (self.vector - 1).bit_length()
         return Cat(Const(lane, low), origin[low:]) if low else Value.cast(origin)
-
-    def _count(self, lanes: list[Any]) -> Value:
-        """Present lanes: they come before the others."""
-        number: Any = 0
-        for n, lane in enumerate(lanes):
-            number = Mux(lane.present, n + 1, number)
-        return Value.cast(number)

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer
+from ..lib.onehot import onehot_select
 from ..lib.stream import StreamSkid
+from ..types import COORDINATE_WIDTH
 from .flagged_bus import Acf, bus_cycle, check_bus, check_vector, datum
 
 __all__ = ["BusPacker", "data_vector"]
@@ -25,8 +27,10 @@ class BusPacker(Block):
     """Turns A, in Dense, CSR or COO, into cycles of the flagged bus (MINT, section IV.B and figure 6).
 
     A cycle carries data of one row: where the row id is not common it is broken up. Of W words Dense takes one row id and
-    W - 1 data, CSR one row id and (W - 1) // 2 pairs of column id and value, COO W // 3 triples; none more than ``vector``.
-    Rows without data take no cycle. Data are taken in any portions; what leaves does not depend on them.
+    ``vector`` places of its row, CSR one row id and (W - 1) // 2 pairs of column id and value, COO W // 3 triples; none more
+    than ``vector``. In CSR and COO rows without data take no cycle. In Dense every row has a cycle for each ``vector`` places,
+    and the word of a place without a datum is not present: a zero that nobody multiplies. An A without data is one cycle
+    without words. Data are taken in any portions; what leaves does not depend on them.
 
     Parameters
     ----------
@@ -41,10 +45,13 @@ class BusPacker(Block):
     -------
     acf : In(Acf)
         The format. Constant from the first data of an A to its last cycle.
+    rows, columns : In
+        A's extent, at least 1; constant as ``acf`` is. Dense alone asks for it: its data are inside.
     i : In(stream of ``data_vector``)
-        A's data; in Dense with its zeros.
+        A's data.
     o : Out(stream of ``bus_cycle``)
-        ``last`` stands with A's last data if they came with ``last``, else a cycle without words has it.
+        ``last`` stands with A's last data if they came with ``last``, else a cycle without words has it; in Dense with the cycle
+        of the last places, which waits for it.
 
     Timing
     ------
@@ -62,9 +69,12 @@ class BusPacker(Block):
         self.words = words
         self.vector = vector
         self.lanes = lanes
+        self._low = (vector - 1).bit_length()  # bits of a place in its cycle
         super().__init__(
             {
                 "acf": In(Acf),
+                "rows": In(COORDINATE_WIDTH),
+                "columns": In(COORDINATE_WIDTH),
                 "i": In(stream.Signature(data_vector(lanes))),
                 "o": Out(stream.Signature(bus_cycle(words))),
             }
@@ -87,12 +97,21 @@ class BusPacker(Block):
                 with m.Case(acf):
                     m.d.comb += allowed.eq(number)
 
-        # Data of the first row among the first `allowed`.
+        # Data of the next cycle: those of the first row among the first `allowed`, in Dense those of its places.
+        dense = Signal()
+        at = Signal(
+            data.StructLayout({"row": COORDINATE_WIDTH, "place": COORDINATE_WIDTH})
+        )  # of the next cycle in Dense
+        begun = Signal()  # a cycle of A has gone in Dense
+        low = self._low
         run = Signal(range(widest + 1))
         joins = Signal(widest)
+        m.d.comb += dense.eq(self.acf == Acf.DENSE)
         for n in range(widest):
             before = joins[n - 1] if n else 1
-            m.d.comb += joins[n].eq(before & (n < allowed) & (n < count) & (kept[n].row == kept[0].row))
+            row = kept[n].row == Mux(dense, at.row, kept[0].row)
+            inside = ~dense | (kept[n].column[low:] == at.place[low:])
+            m.d.comb += joins[n].eq(before & (n < allowed) & (n < count) & row & inside)
             with m.If(joins[n]):
                 m.d.comb += run.eq(n + 1)
         whole = (run == allowed) | (run != count) | ended  # nothing that is to come belongs to it
@@ -100,13 +119,21 @@ class BusPacker(Block):
         connect(m, flipped(self.o), cycles.o)
         goes = Signal()
         left = Signal(range(depth + 1))
+        bare, row_ends, final, last = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            cycles.i.valid.eq(Mux(count == 0, ended, whole)),
-            cycles.i.payload.last.eq(ended & (run == count)),
+            bare.eq((count == 0) & ~begun),
+            row_ends.eq(at.place[low:] == (self.columns - 1)[low:COORDINATE_WIDTH]),
+            final.eq(dense & row_ends & (at.row == self.rows - 1)),
+            last.eq(ended & Mux(dense, bare | final, run == count)),
+            cycles.i.valid.eq(Mux(bare | final, ended, whole)),
+            cycles.i.payload.last.eq(last),
             goes.eq(cycles.i.valid & cycles.i.ready),
             left.eq(count - Mux(goes, run, 0)),
         ]
-        self._words(m, cycles.i.payload.words, kept, joins)
+        with m.If(goes & dense):
+            m.d.sync += [begun.eq(~last), at.place.eq(Mux(row_ends | last, 0, at.place + self.vector))]
+            m.d.sync += at.row.eq(Mux(last, 0, at.row + row_ends))
+        self._words(m, cycles.i.payload.words, kept, joins, ~bare, at.row)
 
         # What stays moves up, what comes joins it.
         taken = Signal()
@@ -115,7 +142,7 @@ class BusPacker(Block):
         m.d.sync += count.eq(left + Mux(taken, come.count, 0))
         with m.If(taken):
             m.d.sync += ended.eq(come.last)
-        with m.Elif(goes & (run == count)):
+        with m.Elif(goes & last):
             m.d.sync += ended.eq(0)
         places = Array(kept)
         items = Array(come.items[n] for n in range(self.lanes))
@@ -130,8 +157,8 @@ class BusPacker(Block):
                 m.d.sync += kept[n].eq(items[place])
         return m
 
-    def _words(self, m: Module, words: Any, kept: list[Any], joins: Value) -> None:
-        """The words of the next cycle: where the data of each format lie."""
+    def _words(self, m: Module, words: Any, kept: list[Any], joins: Value, some: Value, row: Value) -> None:
+        """The words of the next cycle: where the data of each format lie. ``some``, ``row``: of Dense."""
 
         def put(place: int, present: Any, metadata: bool, payload: Value) -> None:
             word = words[place]
@@ -139,13 +166,17 @@ class BusPacker(Block):
 
         with m.Switch(self.acf):
             for acf in Acf:
+                most = acf.data_per_cycle(self.words, self.vector)
                 with m.Case(acf):
+                    if acf is Acf.DENSE:
+                        put(0, some, True, row)
+                        for place in range(most):
+                            here = Cat(joins[n] & (kept[n].column[: self._low] == place) for n in range(most))
+                            put(1 + place, here.any(), False, onehot_select(here, [one.value for one in kept[:most]]))
+                        continue
                     put(0, joins[0], True, kept[0].row)
-                    for n in range(acf.data_per_cycle(self.words, self.vector)):
-                        one = kept[n]
-                        if acf is Acf.DENSE:
-                            put(1 + n, joins[n], False, one.value)
-                        elif acf is Acf.CSR:
+                    for n, one in enumerate(kept[:most]):
+                        if acf is Acf.CSR:
                             put(1 + 2 * n, joins[n], True, one.column)
                             put(2 + 2 * n, joins[n], False, one.value)
                         else:

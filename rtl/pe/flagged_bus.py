@@ -31,15 +31,16 @@ def flagged_word() -> data.StructLayout:
 def bus_cycle(words: int) -> data.StructLayout:
     """What every PE sees in a cycle. Words are filled from 0 on, of which word 0 is always the row id.
 
-    The flags tell the rest: data after the row id are dense, else each comes after its column id; a triple begins with the
-    row id again. ``last``: A ends with this cycle, which may be without words.
+    The flags tell the rest: without a coordinate in word 1 the words after the row id are Dense, and those that are not present
+    are places without a datum; else each datum comes after its column id; a triple begins with the row id again. ``last``: A ends
+    with this cycle, which may be without words.
     """
     word = data.StructLayout({"present": 1, **flagged_word().members})
     return data.StructLayout({"last": 1, "words": data.ArrayLayout(word, words)})
 
 
 def datum() -> data.StructLayout:
-    """A value of A with its coordinates. In Dense its column is what its place in the row says."""
+    """A value of A with its coordinates."""
     return data.StructLayout({"row": COORDINATE_WIDTH, "column": COORDINATE_WIDTH, "value": VALUE_WIDTH})
 
 

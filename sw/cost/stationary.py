@@ -5,6 +5,7 @@ from math import ceil
 import numpy as np
 
 from sw.formats.memory_csr import ELEMENT_BYTES, WORD_BYTES
+from sw.golden.stationary_product import bus_words
 from sw.golden.weight_stationary import data_per_cycle
 from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.plan.records import tensor_formats
@@ -34,8 +35,8 @@ def entries_of_nonzero(workload: Workload) -> int:
 def bumped_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
     """Cycles for which rows of A wait for columns that overflow the buffers of their PEs, and which come once more in each.
 
-    Each row with a nonzero in the tile passes over all that overflows. PEs of a tile ask side by side, one reader sends what they
-    ask for (:func:`sw.model.stationary.bumped_waits`).
+    Each row with a nonzero in the tile passes over all that overflows, of Dense each row of a tile with a nonzero. PEs of a tile
+    ask side by side, one reader sends what they ask for (:func:`sw.model.stationary.bumped_waits`).
     """
     cells = workload.tiles("B", scheme.T_k, 1)
     step, column, nonzeros = cells.rows, cells.columns, cells.occupancy
@@ -54,6 +55,8 @@ def bumped_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
     np.maximum.at(longest, tile, alone)
     waits = np.maximum(together, longest).reshape(-1, tiles_j).sum(axis=1)
     rows = np.bincount(workload.tiles("A", 1, scheme.T_k).columns, minlength=len(waits))[: len(waits)]
+    if design.pe.acf_a == "dense":
+        rows = np.where(rows > 0, workload.I, 0)
     return float(rows @ waits)
 
 
@@ -114,9 +117,15 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     words = entries_of_nonzero(workload)
     entries = design.pe.buffer_entries // words
     rows = float(workload.I) * tiles_j * tiles_k
-    data = min(lanes, data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector))
-    segments = min(a.nnz, workload.I * tiles_k)
-    passes = tiles_j * (a.nnz + segments * (data - 1)) / data
+    acf, vector = design.pe.acf_a, design.pe.vector
+    data = data_per_cycle(acf, bus_words(acf, vector), vector)
+    if acf == "dense":  # every place of a row, at no more nonzeros a cycle than lie in a line
+        places = workload.K // scheme.T_k * ceil(scheme.T_k / data) + ceil(workload.K % scheme.T_k / data)
+        passes = tiles_j * max(float(workload.I) * places, a.nnz / lanes)
+    else:
+        data = min(lanes, data)
+        segments = min(a.nnz, workload.I * tiles_k)
+        passes = tiles_j * (a.nnz + segments * (data - 1)) / data
     sums = workload.output.nnz_tk(scheme.T_k)
     scanned = scanned_cycles(workload, design, scheme)
     on_bus = max(passes, rows, sums + carried, 0 if scheme.buffers("A") else scanned * tiles_j)

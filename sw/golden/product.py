@@ -19,6 +19,6 @@ def product_of(pe: Any, a: Csr, b: Csr, scheme: TileShape, walk: TunedWalk | Non
     scheme: its ``T_j`` and ``T_k``. walk: the tiles, where their shape was tuned; ``scheme`` is then ignored.
     """
     if pe.dataflow == "weight_stationary":
-        bus: dict[str, Any] = {"acf": pe.acf_a, "words": bus_words(pe.vector), "vector": pe.vector}
+        bus: dict[str, Any] = {"acf": pe.acf_a, "words": bus_words(pe.acf_a, pe.vector), "vector": pe.vector}
         return multiply_stationary(a, b, value=pe.arithmetic, tile_k=scheme.T_k, **bus)
     return multiply(a, b, pe.merge_radix, pe.arithmetic, scheme, walk)

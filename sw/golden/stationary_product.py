@@ -7,7 +7,7 @@ is added to the partial sum of the tiles before it along k, which is the left op
 number of PEs.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ Index = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 
-def bus_words(vector: int) -> int:
-    """Words of the bus of PEs with so many MACs: in CSR a cycle brings a datum for each."""
-    return 2 * vector + 1
+def bus_words(acf: str, vector: int) -> int:
+    """Words of the bus of PEs with so many MACs: a datum for each in a cycle, of CSR or Dense; COO has those of CSR."""
+    return max(3, vector + 1) if acf == "dense" else 2 * vector + 1
 
 
 def multiply_stationary(a: Csr, b: Csr, *, acf: str, words: int, vector: int, value: str, tile_k: int) -> Product:
@@ -48,15 +48,13 @@ def multiply_stationary(a: Csr, b: Csr, *, acf: str, words: int, vector: int, va
         raise ValueError(f"A is {a.rows} x {a.columns} and B is {b.rows} x {b.columns}: inner shapes must agree")
     if not a.value == b.value == value_type(value):
         raise ValueError(f"Operands are {a.value} and {b.value}, the design computes {value}")
-    if acf == "dense":
-        raise ValueError("Products of dense A store zeros that nothing made: not of a machine")
-    most = data_per_cycle(acf, words, vector)
+    bus = _Bus(acf == "dense", data_per_cycle(acf, words, vector), vector)
     lengths = np.diff(b.pointers)[a.coordinates]
     made = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])[a.pointers]
     blocks, first = [], 0
     while first < a.rows:
         end = max(first + 1, int(np.searchsorted(made, made[first] + PRODUCTS, side="right")) - 1)
-        blocks.append(_rows(a, b, (first, end), most, vector, value, tile_k))
+        blocks.append(_rows(a, b, (first, end), bus, value, tile_k))
         first = end
     pointers = np.zeros(a.rows + 1, np.int64)
     if blocks:
@@ -72,9 +70,15 @@ def multiply_stationary(a: Csr, b: Csr, *, acf: str, words: int, vector: int, va
     return Product(structural=structural, canonical=structural.without_zeros(), macs=count_macs(a, b), value=value)
 
 
-def _rows(
-    a: Csr, b: Csr, rows: tuple[int, int], most: int, vector: int, value: str, tile_k: int
-) -> tuple[Index, Words, Words]:
+class _Bus(NamedTuple):
+    """``dense``: every place of a row of a tile is sent; a nonzero's place says its cycle. ``most``: data of a cycle."""
+
+    dense: bool
+    most: int
+    vector: int
+
+
+def _rows(a: Csr, b: Csr, rows: tuple[int, int], bus: _Bus, value: str, tile_k: int) -> tuple[Index, Words, Words]:
     """Rows ``rows`` of C: nonzeros of each, columns, bits."""
     chosen = slice(a.pointers[rows[0]], a.pointers[rows[1]])
     coordinates = a.coordinates[chosen].astype(np.int64)
@@ -83,8 +87,13 @@ def _rows(
     visit = _starts(row, coordinates // tile_k)
     part = np.cumsum(visit) - 1
     begins = np.flatnonzero(visit)
-    place = np.arange(len(row)) - begins[part]
-    cycles = -(-np.diff(np.append(begins, len(row))) // most)
+    if bus.dense:
+        place = coordinates % tile_k
+        sent = np.minimum(tile_k, a.columns - coordinates[begins] // tile_k * tile_k)
+    else:
+        place = np.arange(len(row)) - begins[part]
+        sent = np.diff(np.append(begins, len(row)))
+    cycles = -(-sent // bus.most)
 
     counts = np.diff(b.pointers)[coordinates]
     source = np.repeat(np.arange(len(row)), counts)
@@ -96,8 +105,8 @@ def _rows(
     order = np.lexsort((column, row[source]))
     source, column, bits = source[order], column[order], bits[order]
     keys: dict[str, Index] = {"row": row[source], "column": column, "part": part[source]}
-    keys |= {"cycle": place[source] // most, "node": place[source] % most}
-    for _ in range(vector.bit_length() - 1):
+    keys |= {"cycle": place[source] // bus.most, "node": place[source] % bus.most}
+    for _ in range(bus.vector.bit_length() - 1):
         keys["node"] >>= 1
         keys, bits = _in_pairs(keys, bits, value)
     del keys["node"]

@@ -24,6 +24,7 @@ __all__ = [
     "bus_cycles",
     "data_per_cycle",
     "partial_sums",
+    "places_of",
     "row_sums",
 ]
 
@@ -40,12 +41,15 @@ B_FORMATS = ("dense", "csc")
 
 
 class BusCycle(NamedTuple):
-    """What one cycle brings to every PE: data of one row, each with its column. ``words``: (flag of metadata, payload)."""
+    """What one cycle brings to every PE: data of one row, each with its column. ``words``: (flag of metadata, payload).
+
+    A value of None is a place of Dense without a datum, and its word is not present.
+    """
 
     row: int
     columns: tuple[int, ...]
-    values: tuple[int, ...]
-    words: tuple[tuple[bool, int], ...]
+    values: tuple[int | None, ...]
+    words: tuple[tuple[bool, int | None], ...]
 
 
 class StationaryColumn(NamedTuple):
@@ -89,14 +93,15 @@ def data_per_cycle(acf: str, words: int, vector: int) -> int:
 
 
 def bus_cycles(
-    rows: Sequence[int], columns: Sequence[int], values: Sequence[int], *, acf: str, words: int, vector: int
+    rows: Sequence[int], columns: Sequence[int], values: Sequence[int | None], *, acf: str, words: int, vector: int
 ) -> list[BusCycle]:
     """The cycles that A takes (section IV.B): as many data of a row as fit; where the row changes a new cycle begins.
 
     Parameters
     ----------
     rows, columns, values
-        Coordinates and bit patterns of A's data, row by row, columns ascending; for ``dense`` with every zero.
+        Coordinates and bit patterns of A's data, row by row, columns ascending; for ``dense`` of every place from 0 on
+        (:func:`places_of`).
     acf
         One of ``A_FORMATS``.
     words, vector
@@ -104,20 +109,34 @@ def bus_cycles(
     """
     most = data_per_cycle(acf, words, vector)
     cycles: list[BusCycle] = []
-    taken = list(zip(map(int, rows), map(int, columns), map(int, values), strict=True))
+    bits_or_none = (None if one is None else int(one) for one in values)
+    taken = list(zip(map(int, rows), map(int, columns), bits_or_none, strict=True))
     while taken:
         row = taken[0][0]
         part = [one for one in taken[:most] if one[0] == row]
         part = part[: next((n for n, one in enumerate(taken[: len(part)]) if one[0] != row), len(part))]
         taken = taken[len(part) :]
-        if acf == "coo":
-            sent = [word for _, k, bits in part for word in ((True, row), (True, k), (False, bits))]
-        else:
-            sent = [(True, row)]
-            for _, k, bits in part:
-                sent += [(False, bits)] if acf == "dense" else [(True, k), (False, bits)]
+        sent: list[tuple[bool, int | None]] = []
+        for n, (_, k, bits) in enumerate(part):
+            if n == 0 or acf == "coo":
+                sent.append((True, row))
+            if acf != "dense":
+                sent.append((True, k))
+            sent.append((False, bits))
         cycles.append(BusCycle(row, tuple(k for _, k, _ in part), tuple(bits for _, _, bits in part), tuple(sent)))
     return cycles
+
+
+def places_of(
+    rows: Sequence[int], columns: Sequence[int], values: Sequence[int], shape: tuple[int, int]
+) -> tuple[list[int], list[int], list[int | None]]:
+    """Every place of an A of ``shape`` with its datum, or None where it has none; none of an A without data.
+
+    A place without a datum is a zero that is sent and not multiplied: what is 0 times infinity with a datum is nothing there.
+    """
+    data = {(int(row), int(k)): int(bits) for row, k, bits in zip(rows, columns, values, strict=True)}
+    places = [(row, k) for row in range(shape[0]) for k in range(shape[1])] if data else []
+    return [row for row, _ in places], [k for _, k in places], [data.get(place) for place in places]
 
 
 def partial_sums(value: str) -> int:
@@ -155,7 +174,7 @@ def row_sums(
             here = cycles[begin]
             lanes: list[int | None] = [None] * vector
             for lane, (k, bits) in enumerate(zip(here.columns, here.values, strict=True)):
-                if k in stationary:
+                if bits is not None and k in stationary:
                     lanes[lane] = _word(multiply(_array(bits), _array(stationary[k]), value=value))
             before = partial.pop(0) if len(partial) == sums else None
             partial.append(_added(_tree(lanes, value), before, value))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
+from sw.golden.stationary_product import bus_words
 from sw.golden.weight_stationary import data_per_cycle, partial_sums
 from sw.jit import njit
 from sw.plan.gather import Index
@@ -92,7 +93,8 @@ class _StationaryRun(Run):
         line = pace.beat * line_beats(pace.pitch_a)
         # Nonzeros of A that come together, and those of a cycle of the PEs' bus.
         self.together = 1 if planned.stored_a is not None else self.lanes
-        self.data = data_per_cycle(design.pe.acf_a, 2 * design.pe.vector + 1, design.pe.vector)
+        acf, vector = design.pe.acf_a, design.pe.vector
+        self.data = data_per_cycle(acf, bus_words(acf, vector), vector)
         passes = max(1.0, self.lanes / self.data)
         self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, passes)
         self._in_pes: tuple[int, ...] | None = None
@@ -131,7 +133,15 @@ class _StationaryRun(Run):
         products = row_products(begin, end, self.a_coordinates, at.b_begin, at.b_end)
         self.totals[PRODUCTS] += int(products.sum())
         passes = bus_cycles(begin, end, self.together, self.data)
-        words, waits = self._feed(tile, begin, end, passes)
+        some, memory = end > begin, self.memory
+        # Places of a row that are sent in Dense, where the tile has data.
+        places = tile.size_k if self.design.pe.acf_a == "dense" and some.any() else 0
+        if places:
+            some[:] = True
+            passes = np.maximum(passes, -(-places // self.data))
+            lines = int((end - begin).sum()) / self.lanes
+            memory = memory._replace(passes=max(1.0, int(passes.sum()) / lines))
+        words, waits = self._feed(tile, (begin, end), passes, places)
         asking = self._reenter(partial, spilled, base) if tile.partial_in else 0
         lengths = self.places.lengths(tile)
         position = self._position(tile)
@@ -143,16 +153,16 @@ class _StationaryRun(Run):
         if tile.partial_in and not self.rows_of_c.on_chip:
             opens = FIRST_LINE_CYCLES + self.pace.latency + PARTIAL_CYCLES - ARRAY_CYCLES
             leaving = np.maximum(leaving, FIBER_CYCLES + back)
-        rows = Rows(begin, end, products > 0, passes, waits, leaving, back, float(opens))
+        rows = Rows(begin, end, some, products > 0, passes, waits, leaving, back, float(opens))
         columns = Columns(words, self.scheme.buffers("B"), loaded)
         streams = not (tile.carry or keeps_a)
         if tile.whole_k or not streams:
-            flow = whole_rows(rows, columns, streams, self.memory)
+            flow = whole_rows(rows, columns, streams, memory)
         else:
             asked = self._positions_read(tile, tile.from_pointers_a, 3) + CHUNK_CYCLES_OF_ROWS
             row_ends = self.a.pointers[first + 1 : last + 1]
             written = self._written(before) / tile.size_i * self.pace.beat
-            flow = cut_rows(rows, scanned, row_ends, written, asked, columns, self.memory)
+            flow = cut_rows(rows, scanned, row_ends, written, asked, columns, memory)
         rest = self._rest(before)
         moved = math.ceil((self.clock.moved(before) - rest) * self.pace.beat)
         if streams:
@@ -224,13 +234,13 @@ class _StationaryRun(Run):
         waits = trips * (self.pace.latency + self.pace.reader + CHUNK_ANSWER_CYCLES) + (trips - 1) * NEXT_CHUNK_CYCLES
         return asked + waits + int(load.beats * self.pace.beat) // trips + COLUMNS_LOADED_CYCLES
 
-    def _feed(self, tile: Tile, begin: Index, end: Index, passes: Index) -> tuple[int, Index]:
+    def _feed(self, tile: Tile, rows: tuple[Index, Index], passes: Index, places: int) -> tuple[int, Index]:
         """Columns go to the PEs, unless they are there; what overflows comes once more in each row.
 
-        Returns the words that come before the first row, and the cycles for which the bus waits in each.
+        ``rows``: where each begins and ends in A; ``places`` of it are sent in Dense. Returns the words that come before the
+        first row, and the cycles for which the bus waits in each.
         """
-        filled = end > begin
-        if not filled.any():
+        if not (rows[1] > rows[0]).any():
             return 0, np.zeros(tile.size_i, np.int64)
         first, last = tile.j, tile.j + tile.size_j
         starts, ends = (found[first:last] for found in self._columns_of(tile))
@@ -254,10 +264,16 @@ class _StationaryRun(Run):
                 (int(n), int(dense[n]), self.sizes[dense[n], 1:].copy()) for n in np.flatnonzero(lengths > most)
             ]
             loading = int((sent * (2 - dense)).sum()) + self.design.pe.count
-        return loading, self._bump((begin, end), passes, starts, ends, in_memory)
+        return loading, self._bump(rows, (tile.k, places), passes, starts, ends, in_memory)
 
     def _bump(
-        self, rows: tuple[Index, ...], passes: Index, starts: Index, ends: Index, in_memory: NDArray[Any]
+        self,
+        rows: tuple[Index, Index],
+        sent: tuple[int, int],
+        passes: Index,
+        starts: Index,
+        ends: Index,
+        in_memory: NDArray[Any],
     ) -> Index:
         """What overflows comes once more in each row. Returns the cycles for which the bus waits in each."""
         waits = np.zeros(len(passes), np.int64)
@@ -272,7 +288,7 @@ class _StationaryRun(Run):
         places = *rows, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
         together = self.together, self.lanes, self.reads.pitches["b"]
         sizes = np.column_stack([self.sizes[dense, 1:], 2 - dense])
-        bumped_waits(*places, sizes, state, answers, self.data, passes, *together, parts, waits)
+        bumped_waits(*places, sizes, state, answers, self.data, *sent, passes, *together, parts, waits)
         for (_, _, own), moved in zip(self._wide, state, strict=True):
             own[:] = moved
         self.totals[MERGED] += int(parts[:, 1].sum())
@@ -379,6 +395,8 @@ def bumped_waits(
     state: NDArray[Any],
     answers: NDArray[Any],
     vector: int,
+    origin: int,
+    places: int,
     passes: NDArray[Any],
     together: int,
     lanes: int,
@@ -397,9 +415,10 @@ def bumped_waits(
     sizes: of each column the nonzeros of its buffer's part that stays, of its region, and the words of a nonzero. state: of each
         column the nonzero that is used next, and how many are in the region; moved on. answers: cycles from the request of a
         part to its first word.
-    vector: data of a cycle of the bus. passes: its cycles for each row where it does not wait. together: nonzeros of A that come
-        in a cycle. pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their
-        nonzeros, beats that hold them; added to.
+    vector: data of a cycle of the bus. places: where not 0, so many of each row are sent, from ``origin`` on, with data or
+        without. passes: its cycles for each row where it does not wait. together: nonzeros of A that come in a cycle.
+    pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their nonzeros, beats that hold them;
+        added to.
     waits: of each row.
     """
     count = len(starts)
@@ -413,14 +432,21 @@ def bumped_waits(
     cycle = 0
     for row in range(len(begin)):
         row_begin = time
-        for place in range(begin[row], end[row], vector):
-            stop = min(place + vector, end[row])
-            farthest = a_coordinates[stop - 1]
+        stop = begin[row]
+        for step in range(-(-(places if places else end[row] - begin[row]) // vector)):
+            place = stop
+            if places:
+                farthest = origin + (step + 1) * vector - 1
+                while stop < end[row] and a_coordinates[stop] <= farthest:
+                    stop += 1
+            else:
+                stop = min(place + vector, end[row])
+                farthest = a_coordinates[stop - 1]
             supply = max(supply, filling[cycle % BUS_CYCLES_AHEAD]) + -(-(stop - place) // together)
             time = max(time, supply)
             under_way = 0
             for n in range(count):
-                if place == begin[row]:
+                if step == 0:
                     exhausted[n] = False
                     passing[n] = state[n, 0] != sizes[n, 0]  # what the row before has left is passed over
                 now[n] = time

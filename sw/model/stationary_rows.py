@@ -66,7 +66,7 @@ class Rows(NamedTuple):
 
     Parameters
     ----------
-    begin, end: positions in A of what the tile has of each row. met: something of it meets a column.
+    begin, end: positions in A of what the tile has of each row. sent: it passes the PEs. met: something of it meets a column.
     passes: cycles of the PEs' bus for its nonzeros. waits: those for columns that overflow.
     leaving: cycles in which each row of C is joined and taken.
     back: a partial row comes from memory to it. opens: when the place of the first one is known.
@@ -74,6 +74,7 @@ class Rows(NamedTuple):
 
     begin: NDArray[Any]
     end: NDArray[Any]
+    sent: NDArray[Any]
     met: NDArray[Any]
     passes: NDArray[Any]
     waits: NDArray[Any]
@@ -116,9 +117,9 @@ def _join(
     ``left``, ``popped``: when each row of C has left, and each row of the array. ``state``: when the last row of C left, rows of
     C that have left, rows of the array.
     """
-    count = rows.end[row] - rows.begin[row]
+    sent = rows.sent[row]
     of_array = int(state[2])
-    if count and of_array >= ARRAY_ROWS:
+    if sent and of_array >= ARRAY_ROWS:
         came = max(came, popped[of_array - ARRAY_ROWS])
     if rows.met[row] or row == len(rows.begin) - 1:
         # Only now is it known what the array has for the rows before.
@@ -130,7 +131,7 @@ def _join(
             state[0] += rows.leaving[n]
             left[n] = state[0]
         state[1] = row + 1
-    if count:
+    if sent:
         before = popped[of_array - 1] if of_array else 0.0
         popped[of_array] = state[0] if rows.met[row] else max(came, before)
         state[2] += 1

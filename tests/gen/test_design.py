@@ -138,7 +138,7 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         ),
         (["pe.vector=3"], "--set pe.vector=3: must be a power of two between 1 and 32"),
         (["pe.buffer_entries=2"], "--set pe.buffer_entries=2: must be an integer between 4 and 1024"),
-        (["pe.acf_a=dense"], "--set pe.acf_a=dense: must be one of 'csr', 'coo'"),
+        (["pe.acf_a=zvc"], "--set pe.acf_a=zvc: must be one of 'csr', 'coo', 'dense'"),
         (["pe.value=double"], "--set pe.value=double: must be one of 'int8', 'int16', 'int32', 'bf16', 'fp32'"),
         (["pe.overflow=clip"], "--set pe.overflow=clip: must be one of 'wrap', 'saturate'"),
         (["pe.subnormals=no"], "--set pe.subnormals=no: must be one of 'keep', 'flush'"),

@@ -201,6 +201,11 @@ ENTRIES = {
         lambda: WeightStationaryEngine(**ENGINE | {"pes": 3}, vector=2, entries=8),
         icarus=r"random.*bumped|columns|pieces.*random|reset",
     ),
+    "weight_stationary_engine_dense": Entry(
+        "bench_stationary_engine",
+        lambda: WeightStationaryEngine(**ENGINE | {"pes": 2}, vector=4, entries=8, acf="dense"),
+        icarus=r"random.*bumped|without_data|reset",
+    ),
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
     ),

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 CHANGES = {
     "int32": ["pe.value=int32"],
     "fp32": ["pe.value=fp32", "pe.vector=4", "pe.count=4", "pe.acf_a=coo"],
+    "bf16, A in Dense": ["pe.value=bf16", "pe.vector=2", "pe.count=3", "pe.acf_a=dense"],
     "int8, packed": [
         *("pe.value=int8", "pe.overflow=saturate", "pe.vector=1", "pe.count=1", "pe.buffer_entries=4"),
         "memory.records=packed",
@@ -100,12 +101,22 @@ def product(
 
 
 def cycles_on_bus(design: Design, tile: tuple[int, int, int], a: Any, b: Any) -> int:
-    """Cycles of the PEs' bus that carry nonzeros of A: each row of each tile by itself, where B's tile has nonzeros too."""
-    most = data_per_cycle(design.pe.acf_a, bus_words(design.pe.vector), design.pe.vector)
+    """Cycles of the PEs' bus that carry A, where B's tile has nonzeros too: nonzeros of each row of each tile by itself; in Dense
+    all places of each tile of A with a nonzero.
+    """
+    pe = design.pe
+    most = data_per_cycle(pe.acf_a, bus_words(pe.acf_a, pe.vector), pe.vector)
     row = np.repeat(np.arange(a.rows), np.diff(a.pointers))
     steps = -(-a.columns // tile[2])
-    parts, counts = np.unique(row * steps + a.coordinates // tile[2], return_counts=True)
-    of_step = np.bincount(parts % steps, -(-counts // most), steps)
+    step = a.coordinates // tile[2]
+    if pe.acf_a == "dense":
+        parts = np.unique(row // tile[0] * steps + step)
+        rows = np.minimum(tile[0], a.rows - parts // steps * tile[0])
+        cycles = rows * -(-np.minimum(tile[2], a.columns - parts % steps * tile[2]) // most)
+    else:
+        parts, counts = np.unique(row * steps + step, return_counts=True)
+        cycles = -(-counts // most)
+    of_step = np.bincount(parts % steps, cycles, steps)
     row_of_b = np.repeat(np.arange(b.rows), np.diff(b.pointers))
     columns = -(-b.columns // tile[1])
     filled = np.unique(row_of_b // tile[2] * columns + b.coordinates // tile[1])

@@ -4,7 +4,7 @@ from typing import Any
 
 import cocotb
 
-from sw.golden.weight_stationary import A_FORMATS, bus_cycles, data_per_cycle
+from sw.golden.weight_stationary import A_FORMATS, bus_cycles, data_per_cycle, places_of
 from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
@@ -17,20 +17,25 @@ class BusPackerBench(StreamBench):
     """Sends an A in portions of any size; every cycle of the bus is compared, and where A ends."""
 
     def __init__(self, dut: Any, acf: str, idle: str = "none", backpressure: str = "none") -> None:
-        super().__init__(dut, drive=["i"], receive=["o"], idle=idle, backpressure=backpressure, zero=("acf",))
+        super().__init__(
+            dut, drive=["i"], receive=["o"], idle=idle, backpressure=backpressure, zero=("acf", "rows", "columns")
+        )
         self.acf = acf
         self.words, self.vector, self.lanes = (
             int(self.block.parameters[name]) for name in ("words", "vector", "lanes")
         )
         self.sent: Data = []  # of the A that is going in
+        self.shape = (1, 1)
 
     def choose(self) -> None:
         """The format, before data come."""
         self.dut.acf.value = list(A_FORMATS).index(self.acf)
         coverage.hit(self.acf)
 
-    def a(self, data: Data) -> None:
-        """Queue an A."""
+    def a(self, data: Data, shape: tuple[int, int]) -> None:
+        """Queue an A; in Dense those before have left."""
+        self.shape = shape
+        self.dut.rows.value, self.dut.columns.value = shape
         at, ended = 0, False
         while not ended:
             part = data[at : at + self.rng.randint(0, self.lanes)]
@@ -45,16 +50,23 @@ class BusPackerBench(StreamBench):
         self.sent += [(one["row"], one["column"], one["value"]) for one in item["items"][: item["count"]]]
         if not item["last"]:
             return
-        lists: Any = zip(*self.sent, strict=True) if self.sent else ((), (), ())
+        rows, columns, values = zip(*self.sent, strict=True) if self.sent else ((), (), ())
+        lists: Any = rows, columns, values
+        if self.acf == "dense":
+            lists = places_of(rows, columns, values, self.shape)
         for cycle in bus_cycles(*lists, acf=self.acf, words=self.words, vector=self.vector):
-            self.board.expect("o", cycle.words)
+            self.board.expect("o", tuple((n, *word) for n, word in enumerate(cycle.words) if word[1] is not None))
+            coverage.hit("zeros", None in cycle.values and any(bits is not None for bits in cycle.values))
+            coverage.hit("zeros_alone", not any(bits is not None for bits in cycle.values))
             whole = len(cycle.values) == data_per_cycle(self.acf, self.words, self.vector)
             coverage.hit("full" if whole else "broken_up")
         self.board.expect("end", 1)
         self.sent = []
 
     def came(self, port: str, item: Any) -> None:
-        words = tuple((bool(word["metadata"]), word["payload"]) for word in item["words"] if word["present"])
+        words = tuple(
+            (n, bool(word["metadata"]), word["payload"]) for n, word in enumerate(item["words"]) if word["present"]
+        )
         coverage.hit("bare_end", not words)
         if words:
             self.board.observe("o", words)
@@ -63,13 +75,16 @@ class BusPackerBench(StreamBench):
         if item["last"]:
             self.board.observe("end", 1)
 
-    def drawn(self) -> Data:
-        """Rows without data, of one and of many; the largest coordinates."""
+    def drawn(self) -> tuple[Data, tuple[int, int]]:
+        """Rows without data, of one and of many; but for Dense the largest coordinates."""
         rng = self.rng
         first, origin = rng.choice([0, 2**32 - 8]), rng.choice([0, 2**32 - 24])
-        density = 1.0 if self.acf == "dense" else rng.choice([0.1, 0.5, 1.0])
-        places = [(row, k) for row in range(rng.randint(0, 6)) for k in range(rng.randint(1, 20))]
-        return [(first + row, origin + k, rng.getrandbits(32)) for row, k in places if rng.random() < density]
+        if self.acf == "dense":
+            first = origin = 0
+        density = rng.choice([0.0, 0.1, 0.5, 1.0])
+        rows, columns = rng.randint(1, 6), rng.randint(1, 20)
+        places = [(row, k) for row in range(rows) for k in range(columns) if rng.random() < density]
+        return [(first + row, origin + k, rng.getrandbits(32)) for row, k in places], (rows, columns)
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -80,25 +95,28 @@ async def cycles_are_golden(dut: Any, acf: str, idle: str, backpressure: str) ->
     await bench.start()
     bench.choose()
     for _ in range(15):
-        bench.a(bench.drawn())
+        bench.a(*bench.drawn())
+        if acf == "dense":
+            await bench.settle()
     await bench.settle()
     coverage.hit("stalled", bench.monitors["o"].stalled_cycles > 0)
     coverage.save()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
-async def reset_in_the_middle(dut: Any) -> None:
+@cocotb.parametrize(acf=("dense", "csr"))
+async def reset_in_the_middle(dut: Any, acf: str) -> None:
     """What is inside is gone; what comes after it is whole."""
-    bench = BusPackerBench(dut, "csr", "random", "random")
+    bench = BusPackerBench(dut, acf, "random", "random")
     await bench.start()
     bench.choose()
     for count in (2, 3, 5, 9, 30):
-        bench.a([(row, k, k) for row in range(9) for k in range(9)])
+        bench.a([(row, k, k) for row in range(9) for k in range(9)], (9, 9))
         await bench.cycles(count)
         coverage.hit("reset", bool(bench.sent))
         bench.drivers["i"].queue.clear()
         await bench.restart()
         bench.sent = []
-        bench.a(bench.drawn())
+        bench.a(*bench.drawn())
         await bench.settle()
     coverage.save()

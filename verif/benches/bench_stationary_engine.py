@@ -87,14 +87,14 @@ class StationaryBench(EngineBench):
             coverage.hit("partial_empty", not row)
         return rows
 
-    def rows(self, *, partial: bool) -> None:
-        """A's rows pass the columns."""
+    def rows(self, *, partial: bool, densities: tuple[float, ...] = (0.0, 0.1, 0.5, 1.0)) -> None:
+        """A's rows, of any of these densities, pass the columns."""
         place = {"begin_j": self.begin_j, "begin_k": self.begin_k, "size_j": len(self.columns), "size_k": self.inner}
         self.set("tile", {"size_i": ROWS, **place, "partial_in": int(partial)})
         self.set("partial_region", PARTIALS // 8)
         left = self.partial_rows() if partial else [{} for _ in range(ROWS)]
         for row in left:
-            a = self.fiber(0, self.inner, (0.0, 0.1, 0.5, 1.0))
+            a = self.fiber(0, self.inner, densities)
             sums: Fiber = {}
             for n, column in enumerate(self.columns):
                 met = [k for k in a if self.begin_k + k in column]
@@ -187,6 +187,27 @@ async def columns_stay(dut: Any) -> None:
                 coverage.hit("columns_stay", bench.kept() > 0)
             else:
                 assert sent >= bench.kept()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=6, timeout_unit="ms")
+async def an_a_without_data_asks_for_nothing(dut: Any) -> None:
+    """Its rows are the partial ones, and no column goes to a PE, also where those of another tile are there and overflow."""
+    bench = StationaryBench(dut, "none", "random")
+    await bench.start()
+    overflowed = False
+    for _ in range(8):
+        for full in (True, False):
+            bench.new_columns(streaming=False, bumped=False)
+            if full:
+                bench.rows(partial=False)
+                overflowed |= any(len(column) > bench.capacity(column) for column in bench.columns)
+                await bench.finish()
+            else:
+                bench.rows(partial=True, densities=(0.0,))
+                await bench.settle()
+                assert bench.merged == 0, f"{bench.merged} nonzeros of B went to the PEs"
+    coverage.hit("a_without_data", overflowed)
     coverage.save()
 
 

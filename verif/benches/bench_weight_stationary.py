@@ -67,15 +67,15 @@ class ArrayBench(StreamBench):
         return drawn
 
     def a(self, acf: str, depth: int) -> list[BusCycle]:
-        """Rows of any density, in Dense with their zeros."""
+        """Rows of any density, in Dense with zeros as data, or as places without."""
         rng = self.rng
-        data = []
+        data: list[tuple[int, int, int | None]] = []
         for row in range(rng.randint(0, 5)):
             density = rng.choice([0.0, 0.2, 0.6])
             for k in range(depth):
                 present = rng.random() < density
                 if present or acf == "dense":
-                    data.append((3 * row, k, self.bits() if present else 0))
+                    data.append((3 * row, k, self.bits() if present else rng.choice([0, None])))
         lists: Any = zip(*data, strict=True) if data else ((), (), ())
         coverage.hit(f"a_{acf}")
         coverage.hit("nothing", not data)
@@ -101,8 +101,11 @@ class ArrayBench(StreamBench):
         coverage.hit("bare_end", bool(bare and cycles))
         sent = [cycle.words for cycle in cycles] + ([()] if bare else [])
         for n, words in enumerate(sent):
-            present = [{"present": 1, "metadata": int(flag), "payload": payload} for flag, payload in words]
-            self.send("bus", {"last": int(n == len(sent) - 1), "words": present + [{}] * (self.words - len(words))})
+            items = [
+                {"present": int(payload is not None), "metadata": int(flag), "payload": payload or 0}
+                for flag, payload in words
+            ]
+            self.send("bus", {"last": int(n == len(sent) - 1), "words": items + [{}] * (self.words - len(words))})
         sums = partial_sums(self.value)
         rows = array_rows(cycles, self.columns, vector=self.vector, sums=sums, value=self.value)
         for row, of_pes in rows:

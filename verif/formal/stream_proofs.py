@@ -344,7 +344,7 @@ def _rules_of_stationary() -> Iterator[Proof]:
         rules(
             BusPacker,
             {"words": 5, "vector": 2, "lanes": 2},
-            steady=("acf",),
+            steady=("acf", "rows", "columns"),
             within={"i": lambda port: upto(port.payload.count, 0, 2), "acf": lambda port: upto(Value.cast(port), 0, 2)},
         ),
         reach=10,

@@ -60,6 +60,16 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.lib.stream.StreamRegister": ({"shape": 8},),
     "rtl.engine.weight_stationary.WeightStationaryEngine": (
         {**STATIONARY, "radix": 4, "leaf_lines": 2, "queue_lines": 4, "value": "int32", "vector": 2, "entries": 8},
+        {
+            **STATIONARY,
+            "radix": 4,
+            "leaf_lines": 2,
+            "queue_lines": 4,
+            "value": "int8",
+            "vector": 1,
+            "entries": 4,
+            "acf": "dense",
+        },
     ),
     "rtl.accessor.a.AccessorA": (SIZES, {**SIZES, "parts": True}),
     "rtl.accessor.converted_a.ConvertedA": (CONVERTED_A, {**CONVERTED_A, "lanes": 2}),

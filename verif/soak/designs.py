@@ -56,7 +56,7 @@ STATIONARY: dict[str, tuple[Any, ...]] = {
     "pe.dataflow": (WEIGHT_STATIONARY,),
     "pe.vector": (1, 2, 4),
     "pe.buffer_entries": (4, 8, 16, 64),
-    "pe.acf_a": ("csr", "csr", "coo"),
+    "pe.acf_a": ("csr", "dense", "coo"),
     "tuning.dynamic": ("false",),
 }
 # Elements x leaves x lanes of a small design: what a minute compiles.

@@ -77,7 +77,12 @@ class ArrayBench:
         assert self.bumped == sum(map(sum, self.parts))
         self.came_again += self.bumped
         stationary = [set(stays.coordinates) for stays in self.columns]
-        assert self.macs == sum(k in here for here in stationary for cycle in cycles for k in cycle.columns)
+        assert self.macs == sum(
+            bits is not None and k in here
+            for here in stationary
+            for cycle in cycles
+            for k, bits in zip(cycle.columns, cycle.values, strict=True)
+        )
 
     def check_rows(self, came: list[Any], cycles: list[BusCycle]) -> None:
         vector, value = self.sizes.vector, self.sizes.value

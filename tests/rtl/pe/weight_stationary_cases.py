@@ -43,14 +43,14 @@ def column(rng: random.Random, depth: int, dense: bool, density: float, value: s
 
 
 def streamed(rng: random.Random, sizes: Sizes, acf: str, *, rows: int, depth: int, density: float) -> list[BusCycle]:
-    """The cycles of an A of ``rows`` by ``depth``; in Dense the absent are zeros."""
-    data = []
+    """The cycles of an A of ``rows`` by ``depth``; in Dense the absent are zeros, or no data."""
+    data: list[tuple[int, int, int | None]] = []
     for row in range(rows):
         here = density * rng.choice([0, 1, 1, 2])
         for k in range(depth):
             present = rng.random() < here
             if present or acf == "dense":
-                data.append((row * 3, k, bits(rng, sizes.value) if present else 0))
+                data.append((row * 3, k, bits(rng, sizes.value) if present else rng.choice([0, None])))
     lists: Any = zip(*data, strict=True) if data else ((), (), ())
     return bus_cycles(*lists, acf=acf, words=sizes.words, vector=sizes.vector)
 
@@ -61,7 +61,14 @@ def on_the_bus(cycles: list[BusCycle], words: int, *, bare: bool = False) -> lis
     return [
         {
             "last": int(n == len(sent) - 1),
-            "words": [{"present": 1, "metadata": int(flag), "payload": payload} for flag, payload in here]
+            "words": [
+                {
+                    "present": int(payload is not None),
+                    "metadata": int(flag),
+                    "payload": 0xFEDCBA if payload is None else payload,
+                }
+                for flag, payload in here
+            ]
             + [{"present": 0, "metadata": n % 2, "payload": 0xABCDEF}] * (words - len(here)),
         }
         for n, here in enumerate(sent)

@@ -1,5 +1,7 @@
 """The product of a weight-stationary machine against the readable model of its array, tile by tile along k."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from sw.formats.csr import Csr
 from sw.golden.arithmetic import add, in_slots
 from sw.golden.compare import check_against_scipy
 from sw.golden.stationary_product import bus_words, multiply_stationary
-from sw.golden.weight_stationary import StationaryColumn, bus_cycles, partial_sums, row_sums
+from sw.golden.weight_stationary import StationaryColumn, bus_cycles, partial_sums, places_of, row_sums
 
 
 def operand(rows: int, columns: int, value: str, seed: int) -> Csr:
@@ -25,21 +27,24 @@ def operand(rows: int, columns: int, value: str, seed: int) -> Csr:
     return Csr(rows=rows, columns=columns, pointers=pointers, coordinates=coordinates, bits=bits, value=value)
 
 
-@pytest.mark.parametrize("acf", ["csr", "coo"])
+@pytest.mark.parametrize("acf", ["csr", "coo", "dense"])
 @pytest.mark.parametrize("vector", [1, 2, 4])
 @pytest.mark.parametrize("value", ["int8", "fp32", "bf16"])
 def test_each_tile_is_the_array_and_tiles_follow_one_another(value: str, vector: int, acf: str) -> None:
-    a, b, tile_k, words = operand(9, 40, value, 1), operand(40, 5, value, 2), 17, bus_words(vector)
+    a, b, tile_k, words = operand(9, 40, value, 1), operand(40, 5, value, 2), 17, bus_words(acf, vector)
     columns = b.transposed()
     expected: dict[tuple[int, int], int] = {}
     for k in range(0, a.columns, tile_k):
         chosen = (a.coordinates >= k) & (a.coordinates < k + tile_k)
         rows = np.repeat(np.arange(a.rows), np.diff(a.pointers))[chosen]
-        cycles = bus_cycles(rows, a.coordinates[chosen], a.bits[chosen], acf=acf, words=words, vector=vector)
+        lists: Any = rows, a.coordinates[chosen] - k, a.bits[chosen]
+        if acf == "dense":
+            lists = places_of(*lists, (a.rows, min(tile_k, a.columns - k)))
+        cycles = bus_cycles(*lists, acf=acf, words=words, vector=vector)
         for j in range(b.columns):
             part = slice(columns.pointers[j], columns.pointers[j + 1])
             within = (columns.coordinates[part] >= k) & (columns.coordinates[part] < k + tile_k)
-            column = StationaryColumn(columns.coordinates[part][within], columns.bits[part][within], dense=False)
+            column = StationaryColumn(columns.coordinates[part][within] - k, columns.bits[part][within], dense=False)
             for found in row_sums(cycles, column, vector=vector, sums=partial_sums(value), value=value):
                 if found.met:
                     place, here = (found.row, j), np.array([found.value], np.uint32)
@@ -62,14 +67,13 @@ def test_the_order_of_additions_follows_the_cycles() -> None:
         given = {"acf": "csr", "words": 9, "vector": 4, "tile_k": 60} | changes
         return multiply_stationary(a, b, value="fp32", **given).structural.bits.tobytes()  # type: ignore[arg-type]
 
-    found = {bits(), bits(acf="coo"), bits(tile_k=20), bits(vector=2)}
-    assert len(found) == 4
+    found = {bits(), bits(acf="coo"), bits(acf="dense"), bits(tile_k=20), bits(vector=2)}
+    assert len(found) == 5
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"acf": "dense"}, "store zeros that nothing made"),
         ({"acf": "dia"}, "format of A must be one of dense, csr, coo, not 'dia'"),
         ({"value": "fp32"}, "Operands are int8 and int8, the design computes fp32"),
     ],

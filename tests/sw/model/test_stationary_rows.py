@@ -29,6 +29,7 @@ def rows(lengths, *, met=None, waits=0, leaving=1.0, back=False, together=1):
     return Rows(
         begin,
         end,
+        end > begin,
         met,
         bus_cycles(begin, end, together, together),
         np.full(count, waits, np.int64),
