@@ -16,7 +16,7 @@ from ..lib.unit import ReadClient
 from ..pe.bumped_walk import region_of
 from ..pe.bus_packer import BusPacker
 from ..pe.column_feeder import ColumnFeeder
-from ..pe.flagged_bus import Acf, check_vector
+from ..pe.flagged_bus import check_vector, format_of
 from ..pe.row_joiner import RowJoiner
 from ..pe.weight_stationary_array import WeightStationaryArray
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH
@@ -49,7 +49,7 @@ class WeightStationaryEngine(Engine):
     entries : int
         Of a PE's buffer, 4 to 1024, even.
     acf : str
-        Format of A on the bus, ``csr``, ``coo`` or ``dense``. The bus has 2 ``vector`` + 1 words; of Dense ``vector`` + 1, or 3.
+        Format of A on the bus, ``csr``, ``coo`` or ``dense``.
     rest
         As :class:`Engine`.
 
@@ -72,16 +72,13 @@ class WeightStationaryEngine(Engine):
 
     def __init__(self, *, vector: int, entries: int, acf: str = "csr", **sizes: Any) -> None:
         check_vector(vector)
-        formats = {"csr": Acf.CSR, "coo": Acf.COO, "dense": Acf.DENSE}
-        if acf not in formats:
-            raise ValueError(f"A's format on the bus must be one of {', '.join(formats)}, not {acf!r}")
         check_integer("PEs", sizes["pes"], 1, 256)
         self.vector = vector
         self.entries = entries
         self.region = region_of(entries)
         self.acf = acf
-        self.format = formats[acf]
-        self.words = max(3, vector + 1) if acf == "dense" else 2 * vector + 1
+        self.format = format_of(acf)
+        self.words = self.format.words_for(vector)
         super().__init__(**sizes)
 
     @property

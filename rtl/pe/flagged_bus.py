@@ -5,7 +5,7 @@ from amaranth.lib import data, enum
 from ..lib.check import check_integer, check_power_of_two
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 
-__all__ = ["Acf", "bus_cycle", "check_bus", "check_vector", "datum", "flagged_word", "lane_words"]
+__all__ = ["Acf", "bus_cycle", "check_bus", "check_vector", "datum", "flagged_word", "format_of", "lane_words"]
 
 WORD_WIDTH = max(COORDINATE_WIDTH, VALUE_WIDTH)
 
@@ -21,6 +21,18 @@ class Acf(enum.Enum, shape=2):
         """Data that a cycle carries: a common row id and data, or pairs of column id and data; or triples of all three."""
         carried = {Acf.DENSE: words - 1, Acf.CSR: (words - 1) // 2, Acf.COO: words // 3}[self]
         return min(carried, vector)
+
+    def words_for(self, vector: int) -> int:
+        """Words of a bus for PEs with so many MACs: a datum for each in a cycle. COO has the words of CSR."""
+        return max(3, vector + 1) if self is Acf.DENSE else 2 * vector + 1
+
+
+def format_of(name: str) -> Acf:
+    """The format with this name, in lower case. Raises ValueError for others."""
+    names = [acf.name.lower() for acf in Acf]
+    if name not in names:
+        raise ValueError(f"A's format on the bus must be one of {', '.join(names)}, not {name!r}")
+    return Acf[name.upper()]
 
 
 def flagged_word() -> data.StructLayout:

@@ -17,21 +17,17 @@ from sw.golden.stationary_product import bus_words
 from sw.golden.weight_stationary import data_per_cycle, partial_sums
 from sw.jit import njit
 from sw.plan.gather import Index
-from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.plan.plan import Plan
 from sw.timing.chunks import scan_cycles
 from sw.timing.constants import (
     ARRAY_CYCLES,
     ASSEMBLY_CYCLES,
-    BUS_CYCLES_AHEAD,
     CHUNK_ANSWER_CYCLES,
     CHUNK_CYCLES_OF_ROWS,
     COLUMNS_LOADED_CYCLES,
     FIBER_CYCLES,
     FIRST_LINE_CYCLES,
-    MEMORY_PART_CYCLES,
     NEXT_CHUNK_CYCLES,
-    PART_CYCLES,
     PARTIAL_CYCLES,
     PHASE_CYCLES,
     PIECE_CYCLES,
@@ -42,12 +38,13 @@ from sw.timing.constants import (
     WRITTEN_CYCLES,
 )
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS
-from sw.timing.record_beats import beats_of_lines, line_beats
+from sw.timing.record_beats import line_beats
 
 from .clock import Mark
 from .kernels import TOTALS, boundaries
 from .loaded_b import LoadedB
 from .machine import Run
+from .pe_columns import OnBus, PeColumns
 from .rows_of_c import RowsOfC, rows_of
 from .segments import Segments
 from .stationary_rows import Columns, Memory, Rows, bus_cycles, cut_rows, whole_rows
@@ -58,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_stationary"]
 
-PRODUCTS, BUMPED_ELEMENTS, MERGED = (TOTALS.index(name) for name in ("products", "bumped_elements", "merged"))
+PRODUCTS = TOTALS.index("products")
 
 
 def run_stationary(design: "Design", planned: Plan[Csr]) -> EngineResult:
@@ -83,7 +80,6 @@ class _StationaryRun(Run):
         super().__init__(design, planned)
         self.columns = planned.b.transposed()
         self.loaded_b = LoadedB(design, replace(planned, b=self.columns), self.reads, self.pace)
-        self.sizes = nonzeros_of_buffer(design.pe.buffer_entries)
         # Nonzeros of C that its regions have places for (runtime.memory_image).
         per_row = np.append(0, np.cumsum(np.diff(planned.b.pointers)[planned.a.coordinates]))
         macs = np.diff(per_row[planned.a.pointers])
@@ -97,9 +93,7 @@ class _StationaryRun(Run):
         self.data = data_per_cycle(acf, bus_words(acf, vector), vector)
         passes = max(1.0, self.lanes / self.data)
         self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, passes)
-        self._in_pes: tuple[int, ...] | None = None
-        # Of the columns in the PEs: which overflow, whether in Dense, and how far the pass over what is bumped has come.
-        self._wide: list[tuple[int, int, NDArray[np.int64]]] = []
+        self.in_pes = PeColumns(design, self.columns, self.a_coordinates, self.reads, self.pace, self.totals)
         self._segments = ((-1, -1), self.columns.pointers[:-1], self.columns.pointers[:-1])
 
     def _columns_of(self, tile: Tile) -> tuple[Index, Index]:
@@ -141,7 +135,7 @@ class _StationaryRun(Run):
             passes = np.maximum(passes, -(-places // self.data))
             lines = int((end - begin).sum()) / self.lanes
             memory = memory._replace(passes=max(1.0, int(passes.sum()) / lines))
-        words, waits = self._feed(tile, (begin, end), passes, places)
+        words, waits = self._feed(tile, OnBus(begin, end, passes, places, self.together, self.data))
         asking = self._reenter(partial, spilled, base) if tile.partial_in else 0
         lengths = self.places.lengths(tile)
         position = self._position(tile)
@@ -234,74 +228,13 @@ class _StationaryRun(Run):
         waits = trips * (self.pace.latency + self.pace.reader + CHUNK_ANSWER_CYCLES) + (trips - 1) * NEXT_CHUNK_CYCLES
         return asked + waits + int(load.beats * self.pace.beat) // trips + COLUMNS_LOADED_CYCLES
 
-    def _feed(self, tile: Tile, rows: tuple[Index, Index], passes: Index, places: int) -> tuple[int, Index]:
-        """Columns go to the PEs, unless they are there; what overflows comes once more in each row.
-
-        ``rows``: where each begins and ends in A; ``places`` of it are sent in Dense. Returns the words that come before the
-        first row, and the cycles for which the bus waits in each.
-        """
-        if not (rows[1] > rows[0]).any():
-            return 0, np.zeros(tile.size_i, np.int64)
-        first, last = tile.j, tile.j + tile.size_j
-        starts, ends = (found[first:last] for found in self._columns_of(tile))
-        lengths = ends - starts
+    def _feed(self, tile: Tile, on_bus: OnBus) -> tuple[int, Index]:
+        """Columns go to the PEs, as :meth:`.pe_columns.PeColumns.feed` says."""
+        own = slice(tile.j, tile.j + tile.size_j)
+        starts, ends = (found[own] for found in self._columns_of(tile))
         streaming = not self.scheme.buffers("B")
         in_memory = np.ones(tile.size_j, np.bool_) if streaming else self._bumped
-        place = (tile.k, tile.size_k, tile.j, tile.size_j)
-        loading = 0
-        if self._in_pes != place:
-            self._in_pes = place
-            if streaming:
-                words = 2 * self.lanes
-                straddles = int(np.count_nonzero(np.arange(first, last) % words == words - 1))
-                self.beats["read_b_meta"] += self.reads.line_beats * (tile.size_j + straddles)
-            dense = (lengths == tile.size_k).astype(np.int64)  # a nonzero in every row of the tile
-            most = self.sizes[dense, 0]
-            sent = np.minimum(lengths, most)
-            self.totals[MERGED] += int(sent.sum())
-            self._fetch(starts[in_memory], sent[in_memory])
-            self._wide = [
-                (int(n), int(dense[n]), self.sizes[dense[n], 1:].copy()) for n in np.flatnonzero(lengths > most)
-            ]
-            loading = int((sent * (2 - dense)).sum()) + self.design.pe.count
-        return loading, self._bump(rows, (tile.k, places), passes, starts, ends, in_memory)
-
-    def _bump(
-        self,
-        rows: tuple[Index, Index],
-        sent: tuple[int, int],
-        passes: Index,
-        starts: Index,
-        ends: Index,
-        in_memory: NDArray[Any],
-    ) -> Index:
-        """What overflows comes once more in each row. Returns the cycles for which the bus waits in each."""
-        waits = np.zeros(len(passes), np.int64)
-        if not self._wide:
-            return waits
-        wide = np.array([n for n, _, _ in self._wide])
-        dense = np.array([one for _, one, _ in self._wide])
-        state = np.array([one for _, _, one in self._wide])
-        far = self.pace.latency + self.pace.reader + MEMORY_PART_CYCLES
-        answers = PART_CYCLES + np.where(in_memory[wide], far, 0)
-        parts = np.zeros((len(wide), 3), np.int64)
-        places = *rows, self.a_coordinates, self.columns.coordinates, starts[wide], ends[wide]
-        together = self.together, self.lanes, self.reads.pitches["b"]
-        sizes = np.column_stack([self.sizes[dense, 1:], 2 - dense])
-        bumped_waits(*places, sizes, state, answers, self.data, *sent, passes, *together, parts, waits)
-        for (_, _, own), moved in zip(self._wide, state, strict=True):
-            own[:] = moved
-        self.totals[MERGED] += int(parts[:, 1].sum())
-        from_memory = parts[in_memory[wide]].sum(axis=0)
-        self.beats["read_b_data"] += int(from_memory[2])
-        self.totals[BUMPED_ELEMENTS] += int(from_memory[1])
-        return waits
-
-    def _fetch(self, begin: Index, length: Index) -> None:
-        """Columns are read from memory, each by itself."""
-        some = length > 0
-        self.beats["read_b_data"] += self.reads.row_beats("b", begin[some], (begin + length)[some])
-        self.totals[BUMPED_ELEMENTS] += int(length.sum())
+        return self.in_pes.feed(tile, on_bus, (starts, ends), in_memory, streaming)
 
     def _reenter(self, partial: Index, spilled: NDArray[np.bool_], base: int) -> int:
         """Partial rows in memory come back, each by itself. Returns the cycles in which they are asked for."""
@@ -381,112 +314,3 @@ def chunks_one_by_one(begin: NDArray[Any], end: NDArray[Any], row_end: NDArray[A
         most = max(most, min(chunks, 2))
         alone += max(0, chunks - 2)
     return most + alone
-
-
-@njit(cache=True)
-def bumped_waits(
-    begin: NDArray[Any],
-    end: NDArray[Any],
-    a_coordinates: NDArray[Any],
-    b_coordinates: NDArray[Any],
-    starts: NDArray[Any],
-    ends: NDArray[Any],
-    sizes: NDArray[Any],
-    state: NDArray[Any],
-    answers: NDArray[Any],
-    vector: int,
-    origin: int,
-    places: int,
-    passes: NDArray[Any],
-    together: int,
-    lanes: int,
-    pitch: int,
-    found: NDArray[Any],
-    waits: NDArray[Any],
-) -> None:
-    """Cycles for which the bus waits for columns that overflow the buffers of their PEs.
-
-    What is asked for is said in ``golden.weight_stationary.bumped_words``. PEs ask for parts side by side; one reader sends
-    them, one after the other. A cycle of the bus goes on when every PE is done.
-
-    Parameters
-    ----------
-    begin, end: positions in A of each row of the tile. starts, ends: in B, of each such column.
-    sizes: of each column the nonzeros of its buffer's part that stays, of its region, and the words of a nonzero. state: of each
-        column the nonzero that is used next, and how many are in the region; moved on. answers: cycles from the request of a
-        part to its first word.
-    vector: data of a cycle of the bus. places: where not 0, so many of each row are sent, from ``origin`` on, with data or
-        without. passes: its cycles for each row where it does not wait. together: nonzeros of A that come in a cycle.
-    pitch: of B's lines (:mod:`sw.timing.record_beats`). found: of each column parts, their nonzeros, beats that hold them;
-        added to.
-    waits: of each row.
-    """
-    count = len(starts)
-    now = np.zeros(count, np.int64)
-    going, exhausted, passing = np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    reader, time = 0, 0
-    supply, filling = (
-        0,
-        np.zeros(BUS_CYCLES_AHEAD, np.int64),
-    )  # when A's next cycle is there, and when the last ones went
-    cycle = 0
-    for row in range(len(begin)):
-        row_begin = time
-        stop = begin[row]
-        for step in range(-(-(places if places else end[row] - begin[row]) // vector)):
-            place = stop
-            if places:
-                farthest = origin + (step + 1) * vector - 1
-                while stop < end[row] and a_coordinates[stop] <= farthest:
-                    stop += 1
-            else:
-                stop = min(place + vector, end[row])
-                farthest = a_coordinates[stop - 1]
-            supply = max(supply, filling[cycle % BUS_CYCLES_AHEAD]) + -(-(stop - place) // together)
-            time = max(time, supply)
-            under_way = 0
-            for n in range(count):
-                if step == 0:
-                    exhausted[n] = False
-                    passing[n] = state[n, 0] != sizes[n, 0]  # what the row before has left is passed over
-                now[n] = time
-                going[n] = not exhausted[n]
-                under_way += going[n]
-            while under_way:
-                first = -1
-                for n in range(count):
-                    if going[n] and (first < 0 or now[n] < now[first]):
-                        first = n
-                n = first
-                kept, region, words = sizes[n]
-                following = state[n, 0]
-                if state[n, 1] == 0:
-                    size = min(region, ends[n] - starts[n] - following)
-                    state[n, 1] = size
-                    found[n, 0] += 1
-                    found[n, 1] += size
-                    begins = starts[n] + following
-                    found[n, 2] += beats_of_lines(begins // lanes, -(-(begins + size) // lanes), pitch)
-                    now[n] = max(now[n] + answers[n], reader)
-                    reader = now[n] + words * size
-                elif not passing[n] and b_coordinates[starts[n] + following] > farthest:
-                    going[n] = False
-                    under_way -= 1
-                else:
-                    now[n] += words
-                    state[n, 1] -= 1
-                    state[n, 0] += 1
-                    if state[n, 0] == ends[n] - starts[n]:
-                        state[n, 0] = kept
-                        if not passing[n]:
-                            exhausted[n] = True
-                            going[n] = False
-                            under_way -= 1
-                        passing[n] = False
-            gone = time
-            for n in range(count):
-                gone = max(gone, now[n])
-            time = gone + 1 + (gone > time)  # where it waited the next entry has been looked at
-            filling[cycle % BUS_CYCLES_AHEAD] = time
-            cycle += 1
-        waits[row] = max(0, time - row_begin - passes[row])

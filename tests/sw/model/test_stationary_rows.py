@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sw.model.stationary import bumped_waits, chunks_one_by_one
+from sw.model.pe_columns import OnBus, bumped_waits
+from sw.model.stationary import chunks_one_by_one
 from sw.model.stationary_rows import Columns, Memory, Rows, bus_cycles, cut_rows, whole_rows
 from sw.timing.constants import (
     COLUMN_REQUEST_CYCLES,
@@ -156,8 +157,8 @@ def waits_of(columns, *, region=2, answer=40, rows_of_a=3, words=2):
     sizes = np.column_stack([state, np.full(len(columns), words, np.int64)])
     waits, parts = np.zeros(rows_of_a, np.int64), np.zeros((len(columns), 3), np.int64)
     answers = np.full(len(columns), answer, np.int64)
-    spans = begin, begin + 8, a, b, starts[:-1], starts[1:]
-    bumped_waits(*spans, sizes, state, answers, 2, np.full(rows_of_a, 8), 1, 2, 64, parts, waits)
+    on_bus = OnBus(begin, begin + 8, np.full(rows_of_a, 8), 0, 1, 2)
+    bumped_waits(on_bus, 0, a, b, starts[:-1], starts[1:], sizes, state, answers, 2, 64, parts, waits)
     return waits, parts
 
 
