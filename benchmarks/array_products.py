@@ -2,7 +2,7 @@
 
     python -m benchmarks.array_products [--config flex] [--docs PAGE] [A,B ...]
 
-C = A x B for each A,B with ``fp32`` values and the tilings of ``auto``, A on the PEs' bus in CSR and in COO. Each product runs on
+C = A x B for each A,B with ``fp32`` values and the tilings of ``auto``, A on the PEs' bus in CSR, COO and Dense. Each product runs on
 the compiled hardware, every value checked. The bus waits while nonzeros of columns that overflow their PEs come once more.
 """
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for pair in options.operands:
         left, _, right = pair.partition(",")
         bench = Bench(left, right or None, transpose_a=False, transpose_b=False, as_stored=False)
-        for number, acf in enumerate(("csr", "coo")):
+        for number, acf in enumerate(("csr", "coo", "dense")):
             design = load_design(options.config, ["pe.value=fp32", f"pe.acf_a={acf}"])
             run, model = (
                 evaluate(bench, design, Tiling(name="auto", policy="auto"), engine, seed=0, command="").record
