@@ -186,8 +186,9 @@ class Baseline:
         return chosen
 
     def wider(self, file: str) -> list[str]:
-        """Tests of the whole machine, for what those of the block let pass."""
-        return self.broad.get(file, self.broad["*"])
+        """Tests of the whole machine, for what those of the block let pass: those of the file, of its folder, of all."""
+        found = self.broad.get(file) or self.broad.get(f"{Path(file).parent.as_posix()}/")
+        return found or self.broad["*"]
 
     def digest(self, tests: Iterable[str]) -> str:
         """Of these tests and the texts of their files and helpers: another digest, another chance to be caught."""
