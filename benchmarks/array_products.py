@@ -2,8 +2,9 @@
 
     python -m benchmarks.array_products [--config flex] [--docs PAGE] [A,B ...]
 
-C = A x B for each A,B with ``fp32`` values and the tilings of ``auto``, A on the PEs' bus in CSR, COO and Dense. Each product runs on
-the compiled hardware, every value checked. The bus waits while nonzeros of columns that overflow their PEs come once more.
+C = A x B for each A,B with ``fp32`` values and the tilings of ``auto``, A on the PEs' bus in CSR, COO and Dense. Each product
+runs on the compiled hardware, every value checked. The bus waits while nonzeros of columns that overflow their PEs come once
+more.
 """
 
 import sys
