@@ -99,9 +99,8 @@ class BusPacker(Block):
 
         # Data of the next cycle: those of the first row among the first `allowed`, in Dense those of its places.
         dense = Signal()
-        at = Signal(
-            data.StructLayout({"row": COORDINATE_WIDTH, "place": COORDINATE_WIDTH})
-        )  # of the next cycle in Dense
+        # Of the next cycle in Dense.
+        at = Signal(data.StructLayout({"row": COORDINATE_WIDTH, "place": COORDINATE_WIDTH}))
         begun = Signal()  # a cycle of A has gone in Dense
         low = self._low
         run = Signal(range(widest + 1))

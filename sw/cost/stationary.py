@@ -5,8 +5,7 @@ from math import ceil
 import numpy as np
 
 from sw.formats.memory_csr import ELEMENT_BYTES, WORD_BYTES
-from sw.golden.stationary_product import bus_words
-from sw.golden.weight_stationary import data_per_cycle
+from sw.golden.stationary_product import bus_data
 from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
@@ -36,7 +35,7 @@ def bumped_cycles(workload: Workload, design: Machine, scheme: Scheme) -> float:
     """Cycles for which rows of A wait for columns that overflow the buffers of their PEs, and which come once more in each.
 
     Each row with a nonzero in the tile passes over all that overflows, of Dense each row of a tile with a nonzero. PEs of a tile
-    ask side by side, one reader sends what they ask for (:func:`sw.model.stationary.bumped_waits`).
+    ask side by side, one reader sends what they ask for (:func:`sw.model.pe_columns.bumped_waits`).
     """
     cells = workload.tiles("B", scheme.T_k, 1)
     step, column, nonzeros = cells.rows, cells.columns, cells.occupancy
@@ -117,9 +116,8 @@ def predict_stationary(workload: Workload, design: Machine, scheme: Scheme) -> P
     words = entries_of_nonzero(workload)
     entries = design.pe.buffer_entries // words
     rows = float(workload.I) * tiles_j * tiles_k
-    acf, vector = design.pe.acf_a, design.pe.vector
-    data = data_per_cycle(acf, bus_words(acf, vector), vector)
-    if acf == "dense":  # every place of a row, at no more nonzeros a cycle than lie in a line
+    data = bus_data(design.pe.acf_a, design.pe.vector)
+    if design.pe.acf_a == "dense":  # every place of a row, at no more nonzeros a cycle than lie in a line
         places = workload.K // scheme.T_k * ceil(scheme.T_k / data) + ceil(workload.K % scheme.T_k / data)
         passes = tiles_j * max(float(workload.I) * places, a.nnz / lanes)
     else:

@@ -18,7 +18,7 @@ from .arithmetic import add, multiply, value_type
 from .spgemm import Product, count_macs
 from .weight_stationary import data_per_cycle, partial_sums
 
-__all__ = ["bus_words", "multiply_stationary"]
+__all__ = ["bus_data", "bus_words", "multiply_stationary"]
 
 # Products that are looked at together.
 PRODUCTS = 1 << 20
@@ -30,6 +30,11 @@ Words = NDArray[np.uint32]
 def bus_words(acf: str, vector: int) -> int:
     """Words of the bus of PEs with so many MACs: a datum for each in a cycle, of CSR or Dense; COO has those of CSR."""
     return max(3, vector + 1) if acf == "dense" else 2 * vector + 1
+
+
+def bus_data(acf: str, vector: int) -> int:
+    """Data of A, in Dense places, that a cycle of that bus carries at most."""
+    return data_per_cycle(acf, bus_words(acf, vector), vector)
 
 
 def multiply_stationary(a: Csr, b: Csr, *, acf: str, words: int, vector: int, value: str, tile_k: int) -> Product:

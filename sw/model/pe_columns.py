@@ -10,6 +10,7 @@ from sw.jit import njit
 from sw.plan.gather import Index
 from sw.plan.pe_buffer import nonzeros_of_buffer
 from sw.timing.constants import BUS_CYCLES_AHEAD, MEMORY_PART_CYCLES, PART_CYCLES
+from sw.timing.pace import Pace
 from sw.timing.record_beats import beats_of_lines
 
 from .kernels import TOTALS
@@ -56,7 +57,7 @@ class PeColumns:
         columns: Csr,
         a_coordinates: NDArray[Any],
         reads: Reads,
-        pace: Any,
+        pace: Pace,
         totals: NDArray[np.int64],
     ) -> None:
         self.design = design
@@ -171,10 +172,7 @@ def bumped_waits(
     now = np.zeros(count, np.int64)
     going, exhausted, passing = np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     reader, time = 0, 0
-    supply, filling = (
-        0,
-        np.zeros(BUS_CYCLES_AHEAD, np.int64),
-    )  # when A's next cycle is there, and when the last ones went
+    supply, filling = 0, np.zeros(BUS_CYCLES_AHEAD, np.int64)  # when A's next cycle is there, when the last ones went
     cycle = 0
     for row in range(len(begin)):
         row_begin = time

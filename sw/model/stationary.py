@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.golden.stationary_product import bus_words
-from sw.golden.weight_stationary import data_per_cycle, partial_sums
+from sw.golden.stationary_product import bus_data
+from sw.golden.weight_stationary import partial_sums
 from sw.jit import njit
 from sw.plan.gather import Index
 from sw.plan.plan import Plan
@@ -89,8 +89,7 @@ class _StationaryRun(Run):
         line = pace.beat * line_beats(pace.pitch_a)
         # Nonzeros of A that come together, and those of a cycle of the PEs' bus.
         self.together = 1 if planned.stored_a is not None else self.lanes
-        acf, vector = design.pe.acf_a, design.pe.vector
-        self.data = data_per_cycle(acf, bus_words(acf, vector), vector)
+        self.data = bus_data(design.pe.acf_a, design.pe.vector)
         passes = max(1.0, self.lanes / self.data)
         self.memory = Memory(self.lanes, pace.burst, pace.latency, pace.reader, line, pace.outstanding, passes)
         self.in_pes = PeColumns(design, self.columns, self.a_coordinates, self.reads, self.pace, self.totals)

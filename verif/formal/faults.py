@@ -302,7 +302,9 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.
-LONG = frozenset(("tailors_cursor_never_wraps", "tailors_no_rotation", "tailors_region_wraps_late", "tailors_backfill_has_credit"))
+LONG = frozenset(
+    ("tailors_cursor_never_wraps", "tailors_no_rotation", "tailors_region_wraps_late", "tailors_backfill_has_credit")
+)
 
 
 def faults() -> list[Fault]:
