@@ -188,6 +188,7 @@ _BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
 _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
 _VALUE = _p("value", _of("value"), choice(*VALUES))
 _PES = _p("pes", _of("pes"), integer(1, 256))
+_LEAF_LINES = _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64))
 _SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
 _LINE = _p("lanes", _of("lanes"), power_of_two(1, 16))
@@ -276,7 +277,7 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("converted_a", ConvertedA, _p("beat_bits", _beat_bits, power_of_two(128, 1024)), _ADDRESS, _VALUE,
               _p("form", _of_converter("prefix_sum"), choice(*PREFIX_SUMS))),
         _kind("fiber_lookup", FiberLookup, _LANES, _ADDRESS, _LINE_ADDRESS, _p("pending", 32, power_of_two(2, 256))),
-        _kind("segment_streamer", SegmentStreamer, _LANES, _ADDRESS, _LINE_ADDRESS,
+        _kind("segment_streamer", SegmentStreamer, _LANES, _ADDRESS, _LINE_ADDRESS, _LEAF_LINES,
               _p("pending", 64, power_of_two(2, 256)), _p("rows", _rows, integer(1, 1 << 13))),
         _kind("tiling_controller", TilingController, _LANES, _ADDRESS, _TUNING),
         _kind("tile_map", TileMap, _LANES, _ADDRESS, _p("ranged", False, flag())),
@@ -286,13 +287,13 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("collector", Collector, _PES, _LANES, _p("depth", _rows, integer(1, 1 << 13)),
               _SLOTS),
         _kind("memory_fetch", MemoryFetch, _PES, _RADIX, _LANES, _ADDRESS,
-              _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)), _p("pending", 64, power_of_two(2, 256)),
+              _LEAF_LINES, _p("pending", 64, power_of_two(2, 256)),
               _LINE_ADDRESS, _SLOTS),
         _kind("merge_tree", MergeTree, _RADIX, _p("jobs", 4, power_of_two(2, 64))),
         _kind("pair_combiner", PairCombiner, _VALUE),
         _kind("combiner_cascade", CombinerCascade, _RADIX, _VALUE),
         _kind("gustavson_pe", GustavsonPe, _RADIX, _LANES, _LINE_ADDRESS, _ADDRESS, _VALUE,
-              _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
+              _LEAF_LINES,
               _p("queue_lines", _of("queue_lines"), integer(1, 8192)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
         _kind("bus_packer", BusPacker, *_BUS, _p("lanes", 4, integer(1, 32))),

@@ -26,6 +26,7 @@ __all__ = [
     "did_you_mean",
     "leaf_slots",
     "load_design",
+    "short_leaf_lines",
     "written_value",
 ]
 
@@ -64,6 +65,11 @@ class DesignError(Exception):
 def leaf_slots(leaf_lines: int, leaf: int) -> int:
     """Line slots of leaf number ``leaf``: the first four of a job have eight times as many as the others, at most 64."""
     return max(leaf_lines, min(64, 8 * leaf_lines)) if leaf < LONG_LEAVES else leaf_lines
+
+
+def short_leaf_lines(leaf_lines: int) -> int:
+    """Lines of the longest leaf in memory that is short: its PE reads it about as fast as it comes through the region."""
+    return 2 * leaf_lines
 
 
 class _Section(BaseModel):
@@ -235,6 +241,11 @@ class Design(_Section):
     def leaf_slots(self, leaf: int) -> int:
         """Line slots of leaf number ``leaf`` of a job."""
         return leaf_slots(self.pe.leaf_lines, leaf)
+
+    @property
+    def short_leaf_lines(self) -> int:
+        """Lines of the longest leaf in memory that is short."""
+        return short_leaf_lines(self.pe.leaf_lines)
 
     @property
     def scratch_slots(self) -> int:

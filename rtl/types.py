@@ -49,6 +49,7 @@ __all__ = [
     "segment",
     "segment_word",
     "selection",
+    "short_leaf_lines",
     "sram_response",
     "sram_write",
     "tile",
@@ -263,6 +264,11 @@ def long_leaf_lines(leaf_lines: int) -> int:
     together; the fibers of a long row, merged at last, are few and come out of memory.
     """
     return max(leaf_lines, min(64, 8 * leaf_lines))
+
+
+def short_leaf_lines(leaf_lines: int) -> int:
+    """Lines of the longest leaf in memory that is short: its PE reads it about as fast as it comes through the region."""
+    return 2 * leaf_lines
 
 
 def memory_burst(lines: int) -> int:

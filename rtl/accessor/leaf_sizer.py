@@ -15,8 +15,10 @@ __all__ = ["LeafSizer", "sized_leaf"]
 
 
 def sized_leaf(address_width: int, line_address_width: int) -> data.StructLayout:
-    """An item, the ``lines`` that cover its leaf, and whether these are ``wanted`` in the region."""
-    return data.StructLayout({"item": leaf_item(address_width), "wanted": 1, "lines": line_address_width + 1})
+    """An item, the ``lines`` that cover its leaf, whether these are ``wanted`` in the region, and whether they are few."""
+    return data.StructLayout(
+        {"item": leaf_item(address_width), "wanted": 1, "short": 1, "lines": line_address_width + 1}
+    )
 
 
 class LeafSizer(Block):
@@ -26,13 +28,13 @@ class LeafSizer(Block):
 
     Parameters
     ----------
-    lanes, address_width, line_address_width : int
+    lanes, address_width, line_address_width, short_lines : int
         As those of :class:`.segment_stream.SegmentStreamer`.
 
     Members
     -------
     leaves : In(stream(leaf_item)), sized : Out(stream(sized_leaf))
-        ``latency`` cycles later at the earliest. ``lines`` holds where ``wanted``.
+        ``latency`` cycles later at the earliest. ``lines`` and ``short`` hold where ``wanted``.
     units : In(1), lines : In
         ``unit`` leaves are wanted as well; lines of the region.
     idle : Out(1)
@@ -45,13 +47,15 @@ class LeafSizer(Block):
 
     latency = 2
 
-    def __init__(self, *, lanes: int, address_width: int, line_address_width: int) -> None:
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, short_lines: int) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Address width", address_width, 8, 64)
         check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        check_integer("Lines of a short leaf", short_lines, 0, 1 << 16)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
+        self.short_lines = short_lines
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),
@@ -63,7 +67,7 @@ class LeafSizer(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "f": self.short_lines}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -82,6 +86,7 @@ class LeafSizer(Block):
             came.o.ready.eq(known.i.ready),
             known.i.payload.item.eq(item),
             known.i.payload.lines.eq(covering),
+            known.i.payload.short.eq(covering <= self.short_lines),
             known.i.payload.wanted.eq(wanted & (covering <= self.lines)),
             self.sized.valid.eq(known.o.valid),
             self.sized.payload.eq(known.o.payload),

@@ -11,7 +11,7 @@ from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
-from ..types import POSITION_WIDTH, leaf_item, record_request, sram_write
+from ..types import POSITION_WIDTH, leaf_item, record_request, short_leaf_lines, sram_write
 from .leaf_sizer import LeafSizer
 from .region_lines import RegionLines
 from .region_places import RegionPlaces
@@ -38,15 +38,19 @@ class SegmentStreamer(Block):
 
     Lines are overwritten in the order of the rows: all of a row's are free when its fiber has left. A leaf that does not
     fit waits for the rows before it while there are leaves in ``pending`` to go on with; then, or when it would not fit
-    beside what its own row holds, it goes on as it is and its element reads it from memory. So a leaf waits only for
-    leaves before it, which wait for memory alone: nothing waits for itself, whatever the region's size. And a region
-    too small to keep all elements at work costs nothing: a dispatcher with nothing to do gets what there is.
+    beside what its own row holds, it goes on as it is and its element reads it from memory. The short
+    ones behind it in its row wait for no row then: a row that is late gets its leaves at once, and its element reads
+    them as fast. So a leaf waits only for leaves before it, which wait for memory alone: nothing waits for itself,
+    whatever the region's size. And a region too small to keep all elements at work costs nothing: a dispatcher with
+    nothing to do gets what there is.
 
     Parameters
     ----------
     lanes, address_width : int
     line_address_width : int
         Bits of an SRAM line address.
+    leaf_lines : int
+        Line slots of a leaf in its element, power of two: it tells which leaves are short.
     pending, rows : int
         Leaves and rows under way.
 
@@ -78,16 +82,25 @@ class SegmentStreamer(Block):
     """
 
     def __init__(
-        self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 64, rows: int = 256
+        self,
+        *,
+        lanes: int,
+        address_width: int,
+        line_address_width: int,
+        leaf_lines: int,
+        pending: int = 64,
+        rows: int = 256,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Address width", address_width, 8, 64)
         check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
         check_integer("Pending leaves", pending, 1, 1 << 16)
         check_integer("Rows", rows, 1, 1 << 16)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
+        self.leaf_lines = leaf_lines
         self.pending = pending
         self.rows = rows
         super().__init__(
@@ -113,6 +126,7 @@ class SegmentStreamer(Block):
             "l": self.lanes,
             "a": self.address_width,
             "s": self.line_address_width,
+            "f": self.leaf_lines,
             "n": self.pending,
             "r": self.rows,
         }
@@ -122,7 +136,10 @@ class SegmentStreamer(Block):
         law = self.line_address_width
         shift = (self.lanes - 1).bit_length()
         m.submodules.sizer = sizer = LeafSizer(
-            lanes=self.lanes, address_width=self.address_width, line_address_width=law
+            lanes=self.lanes,
+            address_width=self.address_width,
+            line_address_width=law,
+            short_lines=short_leaf_lines(self.leaf_lines),
         )
         m.submodules.places = places = RegionPlaces(address_width=self.address_width, line_address_width=law)
         m.submodules.region = region = RegionLines(line_address_width=law, rows=self.rows)
@@ -146,6 +163,8 @@ class SegmentStreamer(Block):
         line = Signal(law)
         quiet = Signal()  # no leaf waits to be taken; a cycle late in either way
         wanted = Signal()
+        starved = Signal()  # the leaf in front finds no lines, and does not wait for any
+        row_starved = Signal()  # so did one of its row before it
         direct = Signal()
         placed = Signal()
         goes = Signal()  # but for what it would wait for to be placed
@@ -157,9 +176,10 @@ class SegmentStreamer(Block):
             region.taken.eq(spot.taken),
             region.last.eq(item.leaf.last),
             wanted.eq(places.places.valid & spot.sized.wanted),
-            direct.eq(
-                ~spot.sized.wanted | ~region.will_fit | (~region.fits & (region.used != 0) & quiet & ~decided.o.valid)
+            starved.eq(
+                ~region.fits & (region.used != 0) & ((quiet & ~decided.o.valid) | (row_starved & spot.sized.short))
             ),
+            direct.eq(~spot.sized.wanted | ~region.will_fit | starved),
             goes.eq(places.places.valid & decided.i.ready & (region.row_ready | ~item.leaf.last)),
             placed.eq(wanted & region.will_fit & region.fits & goes & asked.i.ready & writer.runs.ready),
             region.placed.eq(placed),
@@ -187,6 +207,8 @@ class SegmentStreamer(Block):
                 decided.i.payload.item.leaf.in_memory.eq(0),
                 decided.i.payload.item.leaf.position.eq(Cat(item.leaf.position[:shift], line)),
             ]
+        with m.If(region.enter):
+            m.d.sync += row_starved.eq(~item.leaf.last & (row_starved | (wanted & starved)))
         m.d.sync += quiet.eq((pending.level == 0) & ~decided.o.valid)
 
         # Leaves go on in order; `complete` of those in front have all of their lines.

@@ -110,8 +110,9 @@ class GustavsonEngine(Engine):
         m.submodules.leaf_queue = leaf_queue = StreamQueue(
             shape=lookup.leaves.payload.shape(), depth=leaves, block_memory=leaves > 16
         )
-        m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
-        m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
+        of_region = {"line_address_width": law, "leaf_lines": self.leaf_lines, "rows": rows}
+        m.submodules.segment_streamer = streamer = SegmentStreamer(**of_region, **sizes)
+        m.submodules.partial_streamer = reentry = SegmentStreamer(**of_region, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(
             pes=self.pes, radix=self.radix, address_width=self.address_width, scratch_slots=self.scratch_slots
         )

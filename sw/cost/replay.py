@@ -28,7 +28,7 @@ from sw.timing.jobs import (
     write_job,
 )
 from sw.timing.pace import Pace, flying_cycles, kept_lines, load_trips
-from sw.timing.record_beats import beats_of_lines, line_beats
+from sw.timing.record_beats import beats_of_lines, line_beats, spilled_lines
 
 from .sampling import rows_of
 
@@ -239,7 +239,7 @@ def _jobs_of_row(
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
             jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, of_a, selections, found, lines,
-            _kept(place, given, lanes, on_chip),
+            (spilled_lines(place, given, lanes, on_chip), _kept(place, given, lanes, on_chip)),
         )  # fmt: skip
         spilled = min(given, max(0, place + given - on_chip * lanes))
         place += given
@@ -253,8 +253,10 @@ def _jobs_of_row(
         if fibers == radix:
             # No more fit: these become one fiber.
             so_far = min(in_scratch, length)
-            kept = _kept(place, so_far, lanes, on_chip)
-            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, kept=kept)
+            written = spilled_lines(place, so_far, lanes, on_chip), _kept(place, so_far, lanes, on_chip)
+            number = write_job(
+                jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, written=written
+            )
             spilled = min(so_far, max(0, place + so_far - on_chip * lanes))
             place += so_far
             scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)

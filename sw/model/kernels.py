@@ -264,12 +264,15 @@ def _group_job(
     selections: int,
     examined: int,
     of_a: Scanned,
-    kept: int,
+    written: tuple[int, int],
+    totals: NDArray[Any],
 ) -> int:
     """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten.
 
-    ``of_a``: what :func:`sw.timing.chunks.scanned_lines` says. ``kept``: lines of the fiber that stay on chip.
+    ``of_a``: what :func:`sw.timing.chunks.scanned_lines` says. ``written``: what :func:`_written` does of the fiber.
     """
+    totals[JOBS] += 1
+    totals[SCRATCH_WRITTEN] += written[0]
     number = write_job(
         jobs,
         number,
@@ -284,7 +287,7 @@ def _group_job(
         examined,
         group[GROUP_FETCHED],
         group[GROUP_STREAMED],
-        kept,
+        written,
     )
     group[:] = 0
     return number
@@ -297,17 +300,18 @@ def _merge_job(
     kind: int,
     fibers: NDArray[Any],
     length: int,
-    lanes: int,
     totals: NDArray[Any],
-    slot_factors: NDArray[Any],
-    kept_lines: int,
-    kept: int = 0,
+    sizes: tuple[int, NDArray[Any], int],
+    written: tuple[int, int] = (0, 0),
 ) -> int:
     """The job that merges fibers in scratch memory into one of ``length``; ``fibers``: begin and nonzeros of each.
 
-    ``kept_lines``: of the row's slot that stay on chip; ``kept``: of those the job's own fiber has so many.
+    ``sizes``: lanes, slot factors, and lines of the row's slot that stay on chip. ``written``: what :func:`_written` says of the
+    job's own fiber.
     """
+    lanes, slot_factors, kept_lines = sizes
     totals[JOBS] += 1
+    totals[SCRATCH_WRITTEN] += written[0]
     for n in range(len(fibers)):
         lines = spilled_lines(fibers[n, 0], fibers[n, 1], lanes, kept_lines)
         totals[UNIT_LINES] += lines
@@ -316,7 +320,7 @@ def _merge_job(
         totals[MERGED] += fibers[n, 1]
     in_memory = np.minimum(fibers[:, 1], np.maximum(0, fibers[:, 0] + fibers[:, 1] - kept_lines * lanes))
     longest = _longest(in_memory, slot_factors)
-    return write_job(jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, kept=kept)
+    return write_job(jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, written=written)
 
 
 @njit(cache=True)
@@ -371,9 +375,7 @@ def _scratch_row(
         if leaf >= 0 and b_end[a_coordinates[position]] == b_begin[a_coordinates[position]]:
             continue
         if in_job == radix:
-            totals[JOBS] += 1
-            spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
-            totals[SCRATCH_WRITTEN] += spilled
+            written = _written(scratch, group_nonzeros, lanes, kept_lines)
             selections = position - group_first
             of_a = (
                 scanned_lines(a_begin[row], group_first, position, a_pointers[row + 1], lanes)
@@ -381,7 +383,7 @@ def _scratch_row(
                 else NOT_SCANNED
             )
             number = _group_job(
-                jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, of_a, kept
+                jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, of_a, written, totals
             )
             group_merged = 0
             group_first = position
@@ -389,11 +391,9 @@ def _scratch_row(
             fibers_kept += 1
             scratch += group_nonzeros
             if fibers_kept == radix:
-                spilled, kept = _written(scratch, row_nonzeros, lanes, kept_lines)
-                totals[SCRATCH_WRITTEN] += spilled
-                number = _merge_job(
-                    jobs, number, MERGE_ON_THE_WAY, table, row_nonzeros, lanes, totals, slot_factors, kept_lines, kept
-                )
+                written = _written(scratch, row_nonzeros, lanes, kept_lines)
+                sizes = lanes, slot_factors, kept_lines
+                number = _merge_job(jobs, number, MERGE_ON_THE_WAY, table, row_nonzeros, totals, sizes, written)
                 table[0, 0], table[0, 1] = scratch, row_nonzeros
                 scratch += row_nonzeros
                 fibers_kept = 1
@@ -431,15 +431,13 @@ def _scratch_row(
         new = _new_columns(group_stamp, row_stamp, group_generation, row_generation, columns)
         group_nonzeros += new[0]
         row_nonzeros += new[1]
-    totals[JOBS] += 1
-    spilled, kept = _written(scratch, group_nonzeros, lanes, kept_lines)
-    totals[SCRATCH_WRITTEN] += spilled
+    written = _written(scratch, group_nonzeros, lanes, kept_lines)
     table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
     selections = a_end[row] - group_first
     of_a = scanned_lines(a_begin[row], group_first, a_end[row], a_pointers[row + 1], lanes) if scanned else NOT_SCANNED
-    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, selections, 0, of_a, kept)
+    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, selections, 0, of_a, written, totals)
     fibers = table[: fibers_kept + 1]
-    return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, lanes, totals, slot_factors, kept_lines)
+    return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, totals, (lanes, slot_factors, kept_lines))
 
 
 @njit(cache=True, inline="always")

@@ -77,15 +77,17 @@ def _long_row(pieces: NDArray[np.int64], radix: int, lanes: int, kept_lines: int
         if len(table) == radix:
             whole = sum(size for _, size in table)
             read += sum(int(spilled_lines(at, size, lanes, kept_lines)) for at, size in table)
-            spilled, kept = out(whole)
-            written += spilled
-            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, 0, kept=kept)
+            lines = out(whole)
+            written += lines[0]
+            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, 0, written=lines)
             table = [(position, whole)]
             position += whole
         size = int(pieces[first : first + radix].sum())
-        spilled, kept = out(size)
-        written += spilled
-        number = write_job(jobs, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, 0, kept=kept)
+        lines = out(size)
+        written += lines[0]
+        number = write_job(
+            jobs, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, 0, written=lines
+        )
         table.append((position, size))
         position += size
     read += sum(int(spilled_lines(at, size, lanes, kept_lines)) for at, size in table)

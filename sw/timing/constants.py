@@ -40,6 +40,7 @@ __all__ = [
     "INTEGER_LEVEL_CYCLES",
     "KEPT_COLUMN_CYCLES",
     "KEPT_CYCLES",
+    "KEPT_RETURN_CYCLES",
     "LEAF_ANSWER_CYCLES",
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
@@ -143,8 +144,8 @@ SPANS = 2048
 # From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
 LEAF_ANSWER_CYCLES = 6
 UNPACKED_CYCLES = 11
-# From that request to the first line where all lines stay on chip.
-KEPT_CYCLES = 8
+# From that request to the first line where all lines stay on chip, beside the lines of fibers that come before.
+KEPT_CYCLES = 6
 # Leaves in the streamer; before it twice as many wait as a job has at most.
 LEAVES_AHEAD = 64
 # From the last line of a streamed leaf to the dispatcher; the same of a leaf that its PE reads itself, and from the end of a
@@ -152,9 +153,11 @@ LEAVES_AHEAD = 64
 PLACED_CYCLES = 6
 PLACING_CYCLES = 4
 # From the last word of a fiber to the last burst that writes it, and from the answer to that of a fiber in scratch memory to the
-# first leaf of the job that merges it.
+# first leaf of the job that merges it; from the last word to that leaf where all lines stay on chip. These and KEPT_CYCLES are of
+# waveforms of full blocks of 8 and 16 rows on `tiny`.
 WRITE_CYCLES = 8
 RETURN_CYCLES = 12
+KEPT_RETURN_CYCLES = 8
 # Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
 MOST_OVERLAPPED = 0.75
 # From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and

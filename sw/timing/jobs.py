@@ -14,6 +14,7 @@ from .constants import (
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
     KEPT_CYCLES,
+    KEPT_RETURN_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEAVES_AHEAD,
     LEVEL_CYCLES,
@@ -54,8 +55,9 @@ __all__ = [
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
 # slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
-# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip; lines of
-# A that are asked for in chunks for it, and of the last of its chunks behind the second one, where that is the row's last.
+# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip and that
+# no fiber of the row had begun; lines of A that are asked for in chunks for it, and of the last of its chunks behind the second
+# one, where that is the row's last; lines of its fiber that go to scratch memory.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -72,6 +74,7 @@ JOB_FIELDS = (
     "kept",
     "scanned",
     "closing",
+    "spilled",
 )
 (
     KIND,
@@ -89,14 +92,15 @@ JOB_FIELDS = (
     KEPT,
     SCANNED,
     CLOSING,
+    SPILLED,
 ) = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
-# What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
-# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written; lines of
-# these fibers that stay on chip.
-OUT, READY, ASKED, LAST_ASKED, SENT, NEAR = range(6)
+# What is known of fibers in scratch memory: when the last word of all so far is out, and when the job that reads the newest can
+# begin; lines that the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been
+# written; lines of these fibers that stay on chip, all of them and the last one.
+OUT, READY, ASKED, LAST_ASKED, SENT, NEAR, ASKED_KEPT, LAST_KEPT = range(8)
 
 
 class PeStates(NamedTuple):
@@ -138,14 +142,14 @@ def write_job(
     examined: int = 0,
     fetched: int = 0,
     streamed: int = 0,
-    kept: int = 0,
+    written: tuple[int, int] = (0, 0),
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
     ``of_a``: chunks and lines of A (:func:`.chunks.scanned_lines`).
-    ``kept``: lines of its fiber, one for scratch memory, that stay on chip.
+    ``written``: lines of its fiber, one for scratch memory, that go there, and those that stay on chip and are new.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -159,7 +163,7 @@ def write_job(
     jobs[number, STEPS] = max(leaves, examined - 1, 1)
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
-    jobs[number, KEPT] = kept
+    jobs[number, SPILLED], jobs[number, KEPT] = written
     return number + 1
 
 
@@ -306,25 +310,34 @@ def _levels(radix: int) -> int:
 
 @njit(cache=True, counted=False)
 def _to_scratch(
-    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, kept: int, first: float, out: float, pace: Pace
+    bus: NDArray[Any],
+    scratch: NDArray[Any],
+    kind: int,
+    job: tuple[float, int, int],
+    first: float,
+    out: float,
+    pace: Pace,
 ) -> float:
     """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
 
-    ``kept`` of its lines stay on chip. Of the others the last burst leaves when it is whole; the answer takes half a latency.
+    ``job``: its words, lines that stay on chip, those that do not. Of these the last burst leaves when it is whole; the answer
+    takes half a latency.
     """
+    words, kept, spilled = job
     first = max(scratch[OUT], first)
     line = pace.beat * pace.line_beats
-    spilled = max(0.0, words - kept)
-    scratch[OUT] = max(scratch[OUT] + kept + spilled * line, out)
+    scratch[OUT] = max(scratch[OUT] + max(0.0, words - spilled) + spilled * line, out)
     scratch[NEAR] = kept + (scratch[NEAR] if kind == SCRATCH else 0.0)
-    time = scratch[OUT] + WRITE_CYCLES
-    scratch[READY] = max(scratch[READY], time)
-    if spilled or not kept:
+    scratch[READY] = max(scratch[READY], scratch[OUT] + KEPT_RETURN_CYCLES)
+    scratch[LAST_KEPT] = min(kept, pace.burst)
+    scratch[ASKED_KEPT] = scratch[LAST_KEPT] + (scratch[ASKED_KEPT] if kind == SCRATCH else 0.0)
+    if spilled:
+        time = scratch[OUT] + WRITE_CYCLES
         last = (spilled - 1) % pace.burst + 1
         if spilled > last:
             flow(bus, WRITE, first + WRITE_CYCLES, time, (spilled - last) * line)
         scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
-        scratch[READY] = scratch[SENT] + pace.latency / 2
+        scratch[READY] = scratch[SENT] + pace.latency / 2 + RETURN_CYCLES
     scratch[LAST_ASKED] = min(spilled, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
     return float(scratch[OUT])
@@ -334,7 +347,7 @@ def _to_scratch(
 def _no_scratch(rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Nothing in scratch memory, and the ring, float64[2, rows]: of the rows under way, the oldest first and the last one at
     hand, lines and when they leave."""
-    return np.zeros(6, np.float64), np.zeros((2, rows + 1), np.float64)
+    return np.zeros(8, np.float64), np.zeros((2, rows + 1), np.float64)
 
 
 @njit(cache=True)
@@ -357,7 +370,7 @@ def _turn(scratch: NDArray[Any], ring: NDArray[Any], kept: int, pace: Pace) -> f
 @njit(cache=True)
 def _row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
     """The row at hand leaves scratch memory and ring, and another one comes."""
-    scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = 0.0
+    scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = scratch[ASKED_KEPT] = scratch[LAST_KEPT] = 0.0
     ring[1, -1] = time
     for at in range(ring.shape[1] - 1):
         ring[:, at] = ring[:, at + 1]
@@ -365,13 +378,25 @@ def _row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
 
 
 @njit(cache=True, counted=False)
-def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
-    """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
+def _first_line(bus: NDArray[Any], time: float, lines: float, last: float, latency: float, line: float) -> float:
+    """When the first of the ``last`` of so many lines comes that are asked for at ``time``; a ``line`` takes the bus so long.
+
+    A PE asks when it has all leaves of a job; the last one's lines come behind those of the others.
+    """
+    _, end = fetch(bus, time, lines - last, latency, line)
+    return float(take(bus, READ, end, last * line)[0] + line)
+
+
+@njit(cache=True, counted=False)
+def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, leaves: int, pace: Pace) -> float:
+    """The fibers of a long row come back, the last of the ``leaves`` asked for at ``time``; returns when the first lines of all
+    of them are there. On chip those of the last one come behind all of the others.
+    """
     if scratch[ASKED] == 0:
-        return time + KEPT_CYCLES
+        return time + LEAF_ANSWER_CYCLES + KEPT_CYCLES + scratch[ASKED_KEPT] - scratch[LAST_KEPT]
+    time += LEAF_ANSWER_CYCLES + 1 - leaves
     line = pace.beat * pace.line_beats
-    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency + pace.reader, line)
-    return float(take(bus, READ, end, scratch[LAST_ASKED] * line)[0] + line)
+    return _first_line(bus, time, scratch[ASKED], scratch[LAST_ASKED], pace.latency + pace.reader, line)
 
 
 @njit(cache=True)
@@ -399,12 +424,12 @@ def _bus(
     Parameters
     ----------
     memory: when the bus is free. load: beats of B's load. begin: of the job's merge.
-    lines, words: that its leaves read; of its fiber. of_a: when its nonzeros of A can come, and their cycles.
+    lines, words: that its leaves read; of its fiber. of_a: when its nonzeros of A are used, and their cycles.
     beat, beat_b: cycles of the bus for a beat, and for a line of B.
     """
     time, cycles = of_a
     if cycles:
-        memory = max(memory, time) + cycles
+        memory = max(memory, time - AHEAD_LINES * beat) + cycles
     if lines:
         # The load asks as often as the rows that come, or leave, do together with A.
         share = min(load, (lines + words) // 4)
@@ -437,10 +462,13 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
 
 
 @njit(cache=True, counted=False, inline="always")
-def _cycles_of_words(words: float, kept: int, aside: bool, pace: Pace) -> tuple[float, float]:
-    """What words of C take of the bus, and of the units on their way there, which move one a cycle; ``kept`` stay on chip."""
+def _cycles_of_words(words: float, spilled: int, aside: bool, pace: Pace) -> tuple[float, float]:
+    """What words of C take of the bus, and of the units on their way there, which move one a cycle.
+
+    ``aside``: they are for scratch memory, where so many are ``spilled``.
+    """
     line = pace.beat * (pace.line_beats if aside else line_beats(pace.pitch_c))
-    return max(0.0, words - kept) * line, words * max(1.0, line)
+    return (spilled if aside else words) * line, words * max(1.0, line)
 
 
 @njit(cache=True)
@@ -487,7 +515,6 @@ def jobs_end(
     states = _pe_states(pace.pes)
     accepts, free, ends = states.accepts, states.free, states.ends
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
-    first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     dispatched = dispatched_now = present = row_out = 0.0
@@ -513,13 +540,13 @@ def jobs_end(
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
             pe = group_pe
-            dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
+            dispatched_now = max(scratch[READY], accepts[pe]) + leaves - 1
             direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
-            came = _from_scratch(bus, scratch, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
+            came = _from_scratch(bus, scratch, dispatched_now, leaves, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, scratch[READY] + RETURN_CYCLES)
+                dispatched = max(dispatched, scratch[READY])
             pe = chosen = _pick(free, chosen, dispatched)
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
@@ -527,35 +554,33 @@ def jobs_end(
             of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED], jobs[n, CLOSING]
             present = scan(bus, ports, present, kind == OWN or begins_row, *of_scan, latency, beat_a)
             present = max(present, begun + slower * jobs[n, LOADED])
-            came, waiting, direct, opened, usable = 0.0, 0, 0.0, max(dispatched, free[pe]), present
+            came, asked, direct, opened, usable = 0.0, 0, 0.0, max(dispatched, free[pe]), present
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
             if kind == MERGE_ON_THE_WAY:
                 direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
-                came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
+                came = _from_scratch(bus, scratch, opened + leaves - 1, leaves, pace)
             elif jobs[n, FETCHED]:
-                lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
-                usable, came, waiting, others_direct = stream_leaves(
-                    bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat_b
+                usable, of_pe, asked, last_asked = stream_leaves(
+                    bus, stream, rows, jobs[n, STREAMED], jobs[n, FETCHED], (before, present), opened, pace
                 )
-                direct = float(max(0, others_direct + waiting - count * first_lines))
+                direct = float(of_pe - asked)
             steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else jobs[n, STEPS] + 1.0
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
-            if waiting:
-                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, min(waiting, first_lines), latency, beat_b)[0]
+            if asked:
+                came = _first_line(bus, dispatched + LEAF_ANSWER_CYCLES, asked, last_asked, latency, beat_b)
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
-            if kind == SCRATCH and leaves == radix:
-                group_pe = pe  # of the last full group: it is kept for the row's last job
+            if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
+                group_pe = pe  # kept for the row's last job: of its last group but one, or of what was merged since
         merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], leaving / max(1.0, dispatched), pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
-        of_bus, of_units = _cycles_of_words(words, jobs[n, KEPT], aside, pace)
-        early = dispatched - AHEAD_LINES * beat
-        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, (early, of_a), beat, beat_b)
+        of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
+        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, (dispatched, of_a), beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
@@ -564,7 +589,7 @@ def jobs_end(
         memory += of_bus
         leaving += of_bus
         if aside:
-            left = _to_scratch(bus, scratch, kind, words, jobs[n, KEPT], begin + fill, out, pace)
+            left = _to_scratch(bus, scratch, kind, (words, jobs[n, KEPT], jobs[n, SPILLED]), begin + fill, out, pace)
         else:
             first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)

@@ -71,6 +71,8 @@ class TimedDesign(Protocol):
         """``count``, ``merge_radix``, ``leaf_lines``, ``queue_lines``, ``value``."""
 
     def leaf_slots(self, leaf: int) -> int: ...
+    @property
+    def short_leaf_lines(self) -> int: ...
 
 
 class Pace(NamedTuple):
@@ -80,6 +82,7 @@ class Pace(NamedTuple):
     ----------
     pes, radix: PEs, and leaves that one takes in a job.
     lanes, leaf_lines, queue_lines: nonzeros in a line, lines of a usual leaf, lines that wait at a PE's way out.
+    short_lines: of the longest leaf in memory that is short.
     slot_factors: int64[radix], how many times the usual lines each leaf of a job has.
     scratch_slots: rows of more leaves than a job takes that may be under way.
     latency: cycles from a request of memory to its first line.
@@ -99,6 +102,7 @@ class Pace(NamedTuple):
     lanes: int
     leaf_lines: int
     queue_lines: int
+    short_lines: int
     slot_factors: NDArray[np.int64]
     scratch_slots: int
     latency: int
@@ -130,6 +134,7 @@ def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr], 
         lanes=design.lanes,
         leaf_lines=pe.leaf_lines,
         queue_lines=pe.queue_lines,
+        short_lines=design.short_leaf_lines,
         slot_factors=np.array([design.leaf_slots(n) // pe.leaf_lines for n in range(pe.merge_radix)], np.int64),
         scratch_slots=design.scratch_slots,
         latency=design.memory_latency_cycles,

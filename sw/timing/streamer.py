@@ -8,14 +8,16 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import fetch
-from .constants import LEAF_ANSWER_CYCLES, LEAVES_AHEAD, PLACED_CYCLES, PLACING_CYCLES
+from .constants import LEAVES_AHEAD, PLACED_CYCLES, PLACING_CYCLES
+from .pace import Pace
+from .record_beats import line_beats
 
 __all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
 
 # What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row
-# at hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; leaves so
-# far, and behind that when the dispatcher took each of the last ones.
-STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, LEAVES, LAST = range(9)
+# at hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; whether a
+# leaf of the row at hand has found none; leaves so far, and behind that when the dispatcher took each of the last ones.
+STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, STARVED, LEAVES, LAST = range(10)
 
 
 @njit(cache=True)
@@ -42,6 +44,7 @@ def _free_until(state: NDArray[Any], rows: NDArray[Any], time: float, needed: fl
 @njit(cache=True, counted=False)
 def free_row(state: NDArray[Any], rows: NDArray[Any], time: float) -> None:
     """The lines of the row at hand are free from this cycle on."""
+    state[STARVED] = 0
     if state[HELD] > 0:
         at = int(state[NEXT]) % rows.shape[1]
         rows[0, at], rows[1, at] = state[HELD], time + PLACING_CYCLES
@@ -54,32 +57,28 @@ def stream_leaves(
     bus: NDArray[Any],
     state: NDArray[Any],
     rows: NDArray[Any],
-    region: int,
     lines: int,
     leaves: int,
-    begin: float,
-    end: float,
+    looked_up: tuple[float, float],
     opened: float,
-    burst: int,
-    latency: float,
-    beat: float,
-) -> tuple[float, float, int, int]:
+    pace: Pace,
+) -> tuple[float, int, int, int]:
     """The leaves of a job that lie in memory go to the dispatcher.
 
     Parameters
     ----------
-    bus, state, rows: of :func:`.bus.idle_bus` and :func:`streamer`, changed. region: its lines.
-    lines, leaves: of the job's leaves in memory. begin, end: cycles between which A's nonzeros of the job are looked up.
-    opened: when the job's PE takes leaves; the first one waits for nobody. burst: lines that a leaf asks for at first.
+    bus, state, rows: of :func:`.bus.idle_bus` and :func:`streamer`, changed.
+    lines, leaves: of the job's leaves in memory. looked_up: cycles between which A's nonzeros of the job are looked up.
+    opened: when the job's PE takes leaves; the first one waits for nobody.
 
     Returns
     -------
-    When the dispatcher has the last one; when the first line of the last one that the PE has asked for by then comes, or 0;
-    lines of the last leaf, if the PE is to ask for them once the job goes; lines of the others that it reads itself.
+    When the dispatcher has the last one; of leaves that their PE is to read the lines, those that it asks for at once, and those
+    of the last one among these.
     """
-    came = 0.0
-    direct = 0
-    waiting = 0  # lines of the leaf that the dispatcher holds, if its PE reads it
+    region, (begin, end) = pace.region, looked_up
+    latency, beat = pace.latency + pace.reader, pace.beat * line_beats(pace.pitch_b)
+    direct = asked = last_asked = 0
     for n in range(leaves):
         size = (lines * (n + 1)) // leaves - (lines * n) // leaves
         time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
@@ -92,14 +91,15 @@ def stream_leaves(
         taken = size + left if wraps else size
         placed = size <= region and (state[HELD] == 0 or state[HELD] + taken <= region)
         if placed and state[USED] + taken > region:
-            # It waits for rows before it while there are leaves to go on with.
-            quiet = max(time, state[TAKEN] + 1)
-            time = max(time, _free_until(state, rows, quiet, max(0, region - taken)))
+            # It waits for rows before it while there are leaves to go on with. If one of its row found none, short ones do not.
+            waits = not state[STARVED] or size > pace.short_lines
+            latest = max(time, state[TAKEN] + 1) if waits else time
+            time = max(time, _free_until(state, rows, latest, max(0, region - taken)))
             if state[USED] == 0:
                 wraps, taken, state[PLACE] = False, size, 0
             placed = state[USED] + taken <= region
             if not placed:
-                time = quiet
+                time, state[STARVED] = latest, 1
         state[STREAMED] = time
         if placed:
             state[USED] += taken
@@ -113,8 +113,8 @@ def stream_leaves(
             state[TAKEN] = max(state[TAKEN], opened)
         state[last] = state[TAKEN]
         state[LEAVES] += 1
-        if waiting:
-            came = fetch(bus, state[TAKEN] + LEAF_ANSWER_CYCLES, min(waiting, burst), latency, beat)[0]
-            direct += waiting
-        waiting = 0 if placed else size
-    return state[TAKEN], came, waiting, direct
+        if not placed:
+            last_asked = min(size, pace.leaf_lines * pace.slot_factors[n] // 2)  # half of its slots
+            asked += last_asked
+            direct += size
+    return state[TAKEN], direct, asked, last_asked

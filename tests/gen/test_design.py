@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gen import parameters
 from gen.design import CONFIGS, Design, DesignError, counterpart, design_names, load_design
-from rtl.types import LONG_LEAVES, long_leaf_lines
+from rtl.types import LONG_LEAVES, long_leaf_lines, short_leaf_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -297,6 +297,7 @@ def test_leaf_slots_are_those_of_the_hardware(lines):
     design = load_design("tiny", ["pe.merge_radix=16", f"pe.leaf_lines={lines}"])
     slots = [design.leaf_slots(n) for n in range(16)]
     assert slots == [long_leaf_lines(lines)] * LONG_LEAVES + [lines] * (16 - LONG_LEAVES)
+    assert design.short_leaf_lines == short_leaf_lines(lines)
 
 
 def test_every_parameter_of_the_design_reaches_the_hardware():

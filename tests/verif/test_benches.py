@@ -295,7 +295,7 @@ ENTRIES = {
     "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),
     "segment_streamer": Entry(
         "bench_segment_streamer",
-        lambda: SegmentStreamer(lanes=2, address_width=40, line_address_width=6, pending=8, rows=8),
+        lambda: SegmentStreamer(lanes=2, address_width=40, line_address_width=6, leaf_lines=1, pending=8, rows=8),
     ),
 }
 

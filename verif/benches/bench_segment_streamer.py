@@ -10,6 +10,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from gen.design import short_leaf_lines
 from verif.agents.client_memory import ClientMemory
 from verif.agents.pauses import PATTERN_NAMES
 from verif.agents.sram import SramAgent
@@ -42,6 +43,11 @@ class StreamerBench(StreamBench):
         self.rows: deque[list[tuple[int, dict[str, Any]]]] = deque()
         self.waiting: deque[dict[str, Any]] = deque()
         self.beats = self.rows_left = 0
+        self.short = short_leaf_lines(int(self.block.parameters["leaf_lines"]))
+        self.cycle, self.found_none = (
+            0,
+            -3,
+        )  # this one, and that in which a leaf of the row came that had found no lines
         self.pause = self.pattern(idle, "rows")()
 
     async def start(self) -> None:
@@ -99,6 +105,10 @@ class StreamerBench(StreamBench):
         coverage.hit("streamed", streamed)
         coverage.hit("too_long", may and not streamed and self.covered(leaf) > self.lines)
         coverage.hit("no_room", may and not streamed and self.covered(leaf) <= self.lines)
+        found_none = may and not streamed and self.covered(leaf) <= self.lines and not self.row
+        soon = self.cycle - self.found_none <= 2
+        coverage.hit("short", found_none and soon and self.covered(leaf) <= self.short)
+        self.found_none = self.cycle if found_none and not leaf["last"] else -3
         coverage.hit("resident", bool(sent["present"]) and not leaf["in_memory"])
         coverage.hit("absent", not sent["present"])
         coverage.hit("unit_streamed", streamed and bool(leaf["unit"]))
@@ -116,6 +126,7 @@ class StreamerBench(StreamBench):
                 return
 
     def every_cycle(self) -> None:
+        self.cycle += 1
         coverage.hit("full", int(self.dut.occupied.value) == self.lines > 0)
         coverage.hit("stall", bool(self.dut.event_stall.value))
 

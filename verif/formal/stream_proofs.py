@@ -231,7 +231,7 @@ def _rules_of_network() -> Iterator[Proof]:
         f"SegmentStreamer: {CLAIM}",
         rules(
             SegmentStreamer,
-            {"lanes": 2, "address_width": 8, "line_address_width": 3, "pending": 2, "rows": 2},
+            {"lanes": 2, "address_width": 8, "line_address_width": 3, "leaf_lines": 1, "pending": 2, "rows": 2},
             steady=("base", "lines", "units", "origin"),
             answers=[beats()],
         ),

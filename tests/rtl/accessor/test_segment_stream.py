@@ -79,7 +79,7 @@ class Bench:
         self.memory.store(0, np.random.default_rng(seed).integers(0, 2**63, ELEMENTS, dtype=np.uint64))
         m = Module()
         self.reset = Signal()
-        self.dut = SegmentStreamer(lanes=lanes, address_width=40, line_address_width=6, pending=8, rows=8)
+        self.dut = SegmentStreamer(lanes=lanes, address_width=40, line_address_width=6, leaf_lines=1, pending=8, rows=8)
         m.submodules.dut = ResetInserter(self.reset)(self.dut)
         m.submodules.sram = self.sram = BankedSram(lines=SRAM_LINES, banks=4, lanes=lanes, read_ports=2, write_ports=4)
         connect(m, self.dut.sram_write, self.sram.write[0])
@@ -259,7 +259,7 @@ ROWS = [Leaf("bumped", 16 * n, 8, True) for n in range(3)]  # two of them fill a
 
 
 def three_rows(taken_before: int, leaves: list[Leaf] = ROWS, lines: int = 8) -> list[bool]:
-    """Whether each of three leaves, a row each, went to memory; row 0 ends after ``taken_before`` of them went on."""
+    """Whether each of three leaves went to memory; row 0 ends after ``taken_before`` of them went on."""
     bench = Bench(2, lines, seed=6, hurry=1.0)
     items: list[Any] = []
 
@@ -288,6 +288,13 @@ def test_a_leaf_waits_for_the_rows_before_it() -> None:
 def test_a_leaf_does_not_wait_when_nothing_stands_before_it() -> None:
     """Both rows have been taken: who takes leaves has nothing else to do."""
     assert three_rows(taken_before=2) == [False, False, True]
+
+
+def test_short_leaves_of_a_row_that_found_no_lines_wait_for_none() -> None:
+    """Row 0 fills the region. The first leaf of row 1 went on and waits; one of two lines goes on with it, one of three waits."""
+    row = [Leaf("bumped", 0, 16, True), Leaf("bumped", 64, 8)]
+    assert three_rows(taken_before=1, leaves=[*row, Leaf("bumped", 128, 4, True)]) == [False, True, True]
+    assert three_rows(taken_before=1, leaves=[*row, Leaf("bumped", 128, 6, True)]) == [False, True, False]
 
 
 def test_a_leaf_waits_for_the_whole_region_when_its_row_holds_nothing() -> None:

@@ -31,7 +31,7 @@ def put(ctx: Any, dut: Any, **values: Any) -> None:
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_lines_that_cover_a_leaf(lanes: int, units: int) -> None:
     random = Random(lanes)
-    dut = LeafSizer(lanes=lanes, address_width=16, line_address_width=WIDTH)
+    dut = LeafSizer(lanes=lanes, address_width=16, line_address_width=WIDTH, short_lines=3)
     region = 9
     expected: deque[tuple[int, bool, int]] = deque()
     seen = {True: 0, False: 0}
@@ -55,7 +55,7 @@ def test_lines_that_cover_a_leaf(lanes: int, units: int) -> None:
                 place, wanted, lines = expected.popleft()
                 found = ctx.get(dut.sized.payload)
                 assert (found.item.leaf.position, bool(found.wanted)) == (place, wanted)
-                assert not wanted or found.lines == lines
+                assert not wanted or (found.lines, found.short) == (lines, lines <= 3)
                 seen[wanted] += 1
                 taken += 1
             if ctx.get(dut.leaves.valid) and ctx.get(dut.leaves.ready):
@@ -204,13 +204,18 @@ def test_beats_go_to_the_lines_of_their_runs(lanes: int) -> None:
     assert found == list(zip(lines, beats, strict=True))
 
 
-SIZES = {"lanes": 2, "address_width": 16, "line_address_width": 6, "pending": 4, "rows": 4}
+SIZES = {"lanes": 2, "short_lines": 4, "address_width": 16, "line_address_width": 6, "pending": 4, "rows": 4}
 
 
 @pytest.mark.parametrize(
     ("block", "names", "wrong", "message"),
     [
-        (LeafSizer, "lanes address_width line_address_width", {"lanes": 3}, "^Lanes must be a power of two from 1 to "),
+        (
+            LeafSizer,
+            "lanes address_width line_address_width short_lines",
+            {"lanes": 3},
+            "^Lanes must be a power of two",
+        ),
         (
             RegionPlaces,
             "address_width line_address_width",

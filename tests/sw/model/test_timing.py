@@ -13,6 +13,7 @@ DESIGN = {
     "radix": 16,
     "lanes": 2,
     "leaf_lines": 4,
+    "short_lines": 8,
     "queue_lines": 256,
     "latency": 25,
     "fill": 60,
@@ -54,6 +55,7 @@ def job(
         kept,
         scanned,
         0,
+        max(0, -(-length // DESIGN["lanes"]) - kept) if kind in (SCRATCH, MERGE_ON_THE_WAY) else 0,
     ]
 
 
