@@ -47,8 +47,8 @@ class Dispatcher(Block):
     scratch. A partial fiber that an earlier k step left is the row's first leaf.
 
     Later rows do not wait for a long one: up to ``scratch_slots`` of them are under way, each with a slot of scratch memory from
-    its first group until its own fiber has left. One of its PEs is kept for the last job, the one of its last full
-    group, which has most to do till then: no later row's job goes there before. With the collector's two orders no cycle
+    its first group until its own fiber has left. One of its PEs is kept for the last job, the one of its last group
+    but one, which has most to do till then: no later row's job goes there before. With the collector's two orders no cycle
     of waiting can close (docs/blocks/network.md). Only a row of more than ``radix`` squared leaves holds up those behind
     it, when its fibers are merged on the way.
 
@@ -160,7 +160,7 @@ class Dispatcher(Block):
         ]
 
         chosen = Signal(range(max(2, self.pes)))
-        keeps = Signal.like(chosen)  # the PE of the row's last group of `radix` leaves
+        keeps = Signal.like(chosen)  # the PE of the row's last group that others follow
         opened = Signal()  # the job in progress has a PE
         group = rows.groups.payload
         may_go = Signal()  # the leaf that is offered
