@@ -119,8 +119,7 @@ def auto(
     strips = best_strips("auto", workload, design, found[0][1], judged=modelled) if lists else []
     found = _best_first([*found, *strips])
     spans = any(s.gathers for s, _ in found)
-    if (on_chip := with_scratch(workload, design, found[0], passes)) is not None:
-        found = _best_first([*found, on_chip])
+    found = _best_first([*found, *_on_chip(workload, design, found, passes)])
     if lists and not strips and effort > 1:
         found = _best_first([*found, *_for_long_fibers(workload, design, found[0], passes)])
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
@@ -183,6 +182,12 @@ def _kinds(found: list[Candidate]) -> list[Candidate]:
         best.setdefault((scheme.load, scheme.strips > 0, scheme.buffers("B")), (scheme, prediction))
     close = BYPASS_CLOSE if found[0][0].load == LOAD_REUSE else REPLAY_CLOSE
     return [c for c in best.values() if c[1].cycles <= close * found[0][1].cycles]
+
+
+def _on_chip(workload: Workload, design: Machine, found: list[Candidate], passes: Passes) -> list[Candidate]:
+    """The best of each close kind with scratch fibers on chip, where that gains something."""
+    tried = (with_scratch(workload, design, candidate, passes) for candidate in _kinds(found))
+    return [candidate for candidate in tried if candidate is not None]
 
 
 def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:

@@ -13,7 +13,7 @@ from sw.cli.app import main
 from sw.formats.storage import storage_format
 from sw.runtime.converter import SOURCES
 from sw.runtime.registers import CONVERTED
-from sw.scheme.terms import LISTS
+from sw.scheme.terms import LISTS, ONLY_B
 
 TINY = ("--config", "tiny", "--json")
 
@@ -103,7 +103,8 @@ def test_on_the_hardware(run, kinds, words):
 def test_where_the_host_writes_a_anew(run, changes, capsys):
     """Tiles of lists of rows: the host reads A as csr or coo, other formats are refused. Nothing converts A; B and C are."""
     assert main(["schedule", "a.mtx", "b.mtx", *TINY, *AS_THEY_ARE]) == 0
-    scheme = json.loads(capsys.readouterr().out) | {"load": "list", "alternatives": [], "predicted": {}} | changes
+    of_lists = {"load": "list", "mode": ONLY_B, "scratch_bytes": 0, "alternatives": [], "predicted": {}}
+    scheme = json.loads(capsys.readouterr().out) | of_lists | changes
     Path("lists.json").write_text(json.dumps(scheme))
     record = run("--scheme", "lists.json", *given("coo", "csc", "zvc"))
     assert record["correct"] and record["model"]["traffic_equal"] and record["scheme"]["load"] == "list"

@@ -71,6 +71,10 @@ class Machine:
     def dram_bytes_per_cycle(self) -> float:
         return min(float(self.line_bytes), self.bandwidth_gbps * 1000 / self.mhz)
 
+    @property
+    def short_leaf_lines(self) -> int:
+        return 2 * self.pe.leaf_lines
+
     def leaf_slots(self, leaf: int) -> int:
         return self.leaf_lines
 

@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.cost.candidates.evaluator import Bench
 from sw.cost.candidates.tile_height import best_kept
+from sw.cost.passes import NO_PASSES
 from sw.cost.predict import predict
 from sw.cost.sampling import rows_of, runs_of
 from sw.model.judge import judge
 from sw.plan.thresholds import TIE
-from sw.policies.auto import _best_first, _one_tile
+from sw.policies.auto import _best_first, _on_chip, _one_tile
 from sw.policies.registry import option_names, schedule
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -73,6 +74,17 @@ def test_of_schemes_that_tie_the_one_of_fewest_bytes_comes_first():
 
     assert first((1 + TIE / 2) * fastest) is fewest
     assert first(2 * fastest) is not fewest
+
+
+def test_scratch_fibers_on_chip_are_tried_of_every_close_kind(monkeypatch):
+    """A list a percent better than the one tile leaves the tile its chance; what is twice as slow has none."""
+    design = load_design("edge")
+    workload = Workload(mesh(20), mesh(20), lanes=design.lanes, statistics="rows")
+    scheme, prediction = _one_tile(workload, design)[-1]
+    cycles = {"list": 1000, "tile": 1010, "reuse": 2000}
+    found = [(replace(scheme, load=load), replace(prediction, cycles=n)) for load, n in cycles.items()]
+    monkeypatch.setattr("sw.policies.auto.with_scratch", lambda workload, design, best, passes: best)
+    assert [s.load for s, _ in _on_chip(workload, design, found, NO_PASSES)] == ["list", "tile"]
 
 
 def test_auto_asks_nobody_where_there_is_no_judge():
