@@ -35,6 +35,7 @@ from sw.plan.thresholds import (
     JUDGED_UNITS_A_CYCLE,
     KEPT_BITS,
     MOST_JUDGED_UNITS,
+    ON_CHIP_CLOSE,
     PLANNED_MARGIN,
     PSEUDO_TILES,
     REPLAY_CLOSE,
@@ -185,8 +186,9 @@ def _kinds(found: list[Candidate]) -> list[Candidate]:
 
 
 def _on_chip(workload: Workload, design: Machine, found: list[Candidate], passes: Passes) -> list[Candidate]:
-    """The best of each close kind with scratch fibers on chip, where that gains something."""
-    tried = (with_scratch(workload, design, candidate, passes) for candidate in _kinds(found))
+    """The best, and those of other kinds next to it, with scratch fibers on chip, where that gains something."""
+    most = ON_CHIP_CLOSE * found[0][1].cycles
+    tried = (with_scratch(workload, design, c, passes) for c in _kinds(found) if c[1].cycles <= most)
     return [candidate for candidate in tried if candidate is not None]
 
 

@@ -77,11 +77,11 @@ def test_of_schemes_that_tie_the_one_of_fewest_bytes_comes_first():
 
 
 def test_scratch_fibers_on_chip_are_tried_of_every_close_kind(monkeypatch):
-    """A list a percent better than the one tile leaves the tile its chance; what is twice as slow has none."""
+    """A list half a percent better than the one tile leaves the tile its chance; what is three percent slower has none."""
     design = load_design("edge")
     workload = Workload(mesh(20), mesh(20), lanes=design.lanes, statistics="rows")
     scheme, prediction = _one_tile(workload, design)[-1]
-    cycles = {"list": 1000, "tile": 1010, "reuse": 2000}
+    cycles = {"list": 1000, "tile": 1005, "reuse": 1030}
     found = [(replace(scheme, load=load), replace(prediction, cycles=n)) for load, n in cycles.items()]
     monkeypatch.setattr("sw.policies.auto.with_scratch", lambda workload, design, best, passes: best)
     assert [s.load for s, _ in _on_chip(workload, design, found, NO_PASSES)] == ["list", "tile"]
