@@ -248,8 +248,8 @@ GRID_OF_ANOTHER_KIND = 1.6
 # The best of another kind that leaves j and k whole goes before the model tier too, up to this factor above the best: on `tiny`
 # 200 rows of 4 scattered nonzeros are predicted 4.5 % too fast with B streamed, 1.1 % with B resident.
 REPLAY_CLOSE = 1.05
-# Up to this factor above the best it is also tried with scratch fibers on chip. Chosen: the list of geom, predicted 0.1 % better than
-# one tile, takes 1 % longer; reuse of c-41, predicted worse than planned places by more, takes 2.8 % longer.
+# Up to this factor above the best it is also tried with scratch fibers on chip. Chosen: the list of geom, predicted 0.1 % better
+# than one tile, takes 1 % longer; reuse of c-41, predicted worse than planned places by more, takes 2.8 % longer.
 ON_CHIP_CLOSE = 1.01
 # The same where rows go by: what many fetches wait for is predicted up to 12 % too short (wing).
 BYPASS_CLOSE = 1.15
