@@ -15,7 +15,7 @@ __all__ = ["LeafSizer", "sized_leaf"]
 
 
 def sized_leaf(address_width: int, line_address_width: int) -> data.StructLayout:
-    """An item, the ``lines`` that cover its leaf, whether these are ``wanted`` in the region, and whether they are few."""
+    """An item, the ``lines`` that cover its leaf, whether these are ``wanted`` in the region, and whether the leaf is short."""
     return data.StructLayout(
         {"item": leaf_item(address_width), "wanted": 1, "short": 1, "lines": line_address_width + 1}
     )
@@ -28,8 +28,10 @@ class LeafSizer(Block):
 
     Parameters
     ----------
-    lanes, address_width, line_address_width, short_lines : int
+    lanes, address_width, line_address_width : int
         As those of :class:`.segment_stream.SegmentStreamer`.
+    short_lines : int
+        Lines of the longest leaf that is short.
 
     Members
     -------

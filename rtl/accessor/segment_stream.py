@@ -38,11 +38,10 @@ class SegmentStreamer(Block):
 
     Lines are overwritten in the order of the rows: all of a row's are free when its fiber has left. A leaf that does not
     fit waits for the rows before it while there are leaves in ``pending`` to go on with; then, or when it would not fit
-    beside what its own row holds, it goes on as it is and its element reads it from memory. The short
-    ones behind it in its row wait for no row then: a row that is late gets its leaves at once, and its element reads
-    them as fast. So a leaf waits only for leaves before it, which wait for memory alone: nothing waits for itself,
-    whatever the region's size. And a region too small to keep all elements at work costs nothing: a dispatcher with
-    nothing to do gets what there is.
+    beside what its own row holds, it goes on as it is and its element reads it from memory. Once a leaf of a row has
+    found no lines, short ones behind it wait for no row: their element reads them about as fast. So a leaf waits only
+    for leaves before it, which wait for memory alone: nothing waits for itself, whatever the region's size. And a
+    region too small to keep all elements at work costs nothing: a dispatcher with nothing to do gets what there is.
 
     Parameters
     ----------
