@@ -258,21 +258,26 @@ def test_a_row_longer_than_the_region_does_not_wait_for_itself() -> None:
 ROWS = [Leaf("bumped", 16 * n, 8, True) for n in range(3)]  # two of them fill a region of 8 lines
 
 
-def three_rows(taken_before: int, leaves: list[Leaf] = ROWS, lines: int = 8) -> list[bool]:
-    """Whether each of three leaves went to memory; row 0 ends after ``taken_before`` of them went on."""
+def went_to_memory(taken_before: int, leaves: list[Leaf] = ROWS, lines: int = 8, pause: int = 1) -> list[bool]:
+    """Whether each leaf went to memory; row 0 ends after ``taken_before`` of them went on.
+
+    ``pause``: cycles from the first leaf to the second one.
+    """
     bench = Bench(2, lines, seed=6, hurry=1.0)
     items: list[Any] = []
 
     async def feed(ctx: Any) -> None:
-        await bench.feed(ctx, leaves)
+        await bench.feed(ctx, leaves[:1])
+        await ctx.tick().repeat(pause)
+        await bench.feed(ctx, leaves[1:])
 
     async def test(ctx: Any) -> None:
         items.extend([await bench.take(ctx) for _ in range(taken_before)])
-        await ctx.tick().repeat(50)
+        await ctx.tick().repeat(50 + pause)
         ctx.set(bench.dut.row_done, 1)
         await ctx.tick()
         ctx.set(bench.dut.row_done, 0)
-        items.extend([await bench.take(ctx) for _ in range(3 - taken_before)])
+        items.extend([await bench.take(ctx) for _ in range(len(leaves) - taken_before)])
 
     bench.sim.add_testbench(feed)
     bench.sim.add_testbench(test)
@@ -282,25 +287,37 @@ def three_rows(taken_before: int, leaves: list[Leaf] = ROWS, lines: int = 8) -> 
 
 def test_a_leaf_waits_for_the_rows_before_it() -> None:
     """Row 1 is not taken yet, so row 2 may wait for the lines of row 0."""
-    assert three_rows(taken_before=1) == [False, False, False]
+    assert went_to_memory(taken_before=1) == [False, False, False]
 
 
 def test_a_leaf_does_not_wait_when_nothing_stands_before_it() -> None:
     """Both rows have been taken: who takes leaves has nothing else to do."""
-    assert three_rows(taken_before=2) == [False, False, True]
+    assert went_to_memory(taken_before=2) == [False, False, True]
 
 
 def test_short_leaves_of_a_row_that_found_no_lines_wait_for_none() -> None:
     """Row 0 fills the region. The first leaf of row 1 went on and waits; one of two lines goes on with it, one of three waits."""
-    row = [Leaf("bumped", 0, 16, True), Leaf("bumped", 64, 8)]
-    assert three_rows(taken_before=1, leaves=[*row, Leaf("bumped", 128, 4, True)]) == [False, True, True]
-    assert three_rows(taken_before=1, leaves=[*row, Leaf("bumped", 128, 6, True)]) == [False, True, False]
+    rows = [Leaf("bumped", 0, 16, True), Leaf("bumped", 64, 8)]
+    short, longer = (Leaf("bumped", 128, length, True) for length in (4, 6))
+    assert went_to_memory(taken_before=1, leaves=[*rows, short]) == [False, True, True]
+    assert went_to_memory(taken_before=1, leaves=[*rows, longer]) == [False, True, False]
+    several = [Leaf("bumped", 32 * n, 4) for n in range(3)]
+    assert went_to_memory(taken_before=1, leaves=[*rows, *several, short]) == [False, *[True] * 5]
+
+
+@pytest.mark.parametrize(
+    "before", [Leaf("bumped", 64, 8, True), Leaf("resident", 64, 16)], ids=["of the row before", "resident"]
+)
+def test_a_short_leaf_waits_where_none_of_its_row_found_no_lines(before: Leaf) -> None:
+    """Row 0 fills the region; what goes on behind it is no leaf of the same row that wanted lines."""
+    leaves = [Leaf("bumped", 0, 16, True), before, Leaf("bumped", 128, 4, True)]
+    assert went_to_memory(taken_before=1, leaves=leaves, pause=60) == [False, before.streams, False]
 
 
 def test_a_leaf_waits_for_the_whole_region_when_its_row_holds_nothing() -> None:
     """With the lines that it would skip at the end it does not fit, in the empty region it does."""
     leaves = [Leaf("bumped", 0, 4, True), Leaf("resident", 0, 2, True), Leaf("bumped", 16, 8, True)]
-    assert three_rows(taken_before=1, leaves=leaves, lines=5) == [False, False, False]
+    assert went_to_memory(taken_before=1, leaves=leaves, lines=5) == [False, False, False]
 
 
 def test_a_roomy_region_takes_every_leaf() -> None:
