@@ -9,7 +9,7 @@ from sw.jit import njit
 
 from .constants import ANSWER_CYCLES, SPAN, SPANS
 
-__all__ = ["READ", "WRITE", "fetch", "flow", "idle_bus", "take"]
+__all__ = ["READ", "WRITE", "fetch", "first_line", "flow", "idle_bus", "take"]
 
 # The bus is a ring of spans of time. What is known of each: cycles taken for reads and for writes, which span it is, all cycles
 # taken of it.
@@ -77,6 +77,16 @@ def fetch(bus: NDArray[Any], time: float, lines: float, latency: float, beat: fl
     """Lines are asked for; returns when the first one comes, and when the last one has."""
     begin, end = take(bus, READ, time + latency + ANSWER_CYCLES, lines * beat)
     return begin + beat, end
+
+
+@njit(cache=True, counted=False)
+def first_line(bus: NDArray[Any], time: float, lines: float, last: float, latency: float, line: float) -> float:
+    """When the first of the ``last`` of so many lines comes that are asked for at ``time``; a ``line`` takes the bus so long.
+
+    A PE asks when it has all leaves of a job; the last one's lines come behind those of the others.
+    """
+    _, end = fetch(bus, time, lines - last, latency, line)
+    return float(take(bus, READ, end, last * line)[0] + line)
 
 
 @njit(cache=True, counted=False)

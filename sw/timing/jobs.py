@@ -7,14 +7,12 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
-from .bus import READ, WRITE, fetch, flow, idle_bus, take
+from .bus import READ, WRITE, first_line, flow, idle_bus, take
 from .chunks import NOT_SCANNED, Scanned, scan, scan_ports
 from .constants import (
     AHEAD_LINES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
-    KEPT_CYCLES,
-    KEPT_RETURN_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEAVES_AHEAD,
     LEVEL_CYCLES,
@@ -22,7 +20,6 @@ from .constants import (
     MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
     PASSING_CYCLES,
-    RETURN_CYCLES,
     SLOT_CYCLES,
     SPAN,
     TABLE_CYCLES,
@@ -30,9 +27,10 @@ from .constants import (
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
-from .hardware import JOB_MARGIN, NEXT_CHUNK_LINES, SCRATCH_MARGIN, UNDER_WAY
+from .hardware import JOB_MARGIN, NEXT_CHUNK_LINES, UNDER_WAY
 from .pace import Pace
 from .record_beats import line_beats
+from .scratch_fibers import ASKED, NEAR, READY, from_scratch, no_scratch, row_leaves, to_scratch, turn
 from .streamer import TAKEN, free_row, stream_leaves, streamer
 
 __all__ = [
@@ -97,10 +95,6 @@ JOB_FIELDS = (
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
-# What is known of fibers in scratch memory: when the last word of all so far is out, and when the job that reads the newest can
-# begin; lines that the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been
-# written; lines of these fibers that stay on chip, all of them and the last one.
-OUT, READY, ASKED, LAST_ASKED, SENT, NEAR, ASKED_KEPT, LAST_KEPT = range(8)
 
 
 class PeStates(NamedTuple):
@@ -308,97 +302,6 @@ def _levels(radix: int) -> int:
     return levels
 
 
-@njit(cache=True, counted=False)
-def _to_scratch(
-    bus: NDArray[Any],
-    scratch: NDArray[Any],
-    kind: int,
-    job: tuple[float, int, int],
-    first: float,
-    out: float,
-    pace: Pace,
-) -> float:
-    """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
-
-    ``job``: its words, lines that stay on chip, those that do not. Of these the last burst leaves when it is whole; the answer
-    takes half a latency.
-    """
-    words, kept, spilled = job
-    first = max(scratch[OUT], first)
-    line = pace.beat * pace.line_beats
-    scratch[OUT] = max(scratch[OUT] + max(0.0, words - spilled) + spilled * line, out)
-    scratch[NEAR] = kept + (scratch[NEAR] if kind == SCRATCH else 0.0)
-    scratch[READY] = max(scratch[READY], scratch[OUT] + KEPT_RETURN_CYCLES)
-    scratch[LAST_KEPT] = min(kept, pace.burst)
-    scratch[ASKED_KEPT] = scratch[LAST_KEPT] + (scratch[ASKED_KEPT] if kind == SCRATCH else 0.0)
-    if spilled:
-        time = scratch[OUT] + WRITE_CYCLES
-        last = (spilled - 1) % pace.burst + 1
-        if spilled > last:
-            flow(bus, WRITE, first + WRITE_CYCLES, time, (spilled - last) * line)
-        scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
-        scratch[READY] = scratch[SENT] + pace.latency / 2 + RETURN_CYCLES
-    scratch[LAST_ASKED] = min(spilled, pace.burst)
-    scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
-    return float(scratch[OUT])
-
-
-@njit(cache=True)
-def _no_scratch(rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Nothing in scratch memory, and the ring, float64[2, rows]: of the rows under way, the oldest first and the last one at
-    hand, lines and when they leave."""
-    return np.zeros(8, np.float64), np.zeros((2, rows + 1), np.float64)
-
-
-@njit(cache=True)
-def _turn(scratch: NDArray[Any], ring: NDArray[Any], kept: int, pace: Pace) -> float:
-    """When a fiber for scratch memory may leave its PE: the one before it is out, and the ring has lines for all that it keeps.
-
-    Rows give theirs back in their order, as they leave.
-    """
-    time = float(scratch[OUT])
-    at = 0
-    while kept and at < ring.shape[1] - 1 and ring[0].sum() + kept > pace.scratch_lines - SCRATCH_MARGIN:
-        time = max(time, ring[1, at]) if ring[0, at] else time
-        ring[0, at] = 0.0
-        at += 1
-    ring[0, -1] += kept
-    scratch[OUT] = time
-    return time
-
-
-@njit(cache=True)
-def _row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
-    """The row at hand leaves scratch memory and ring, and another one comes."""
-    scratch[ASKED] = scratch[LAST_ASKED] = scratch[NEAR] = scratch[ASKED_KEPT] = scratch[LAST_KEPT] = 0.0
-    ring[1, -1] = time
-    for at in range(ring.shape[1] - 1):
-        ring[:, at] = ring[:, at + 1]
-    ring[:, -1] = 0.0
-
-
-@njit(cache=True, counted=False)
-def _first_line(bus: NDArray[Any], time: float, lines: float, last: float, latency: float, line: float) -> float:
-    """When the first of the ``last`` of so many lines comes that are asked for at ``time``; a ``line`` takes the bus so long.
-
-    A PE asks when it has all leaves of a job; the last one's lines come behind those of the others.
-    """
-    _, end = fetch(bus, time, lines - last, latency, line)
-    return float(take(bus, READ, end, last * line)[0] + line)
-
-
-@njit(cache=True, counted=False)
-def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, leaves: int, pace: Pace) -> float:
-    """The fibers of a long row come back, the last of the ``leaves`` asked for at ``time``; returns when the first lines of all
-    of them are there. On chip those of the last one come behind all of the others.
-    """
-    if scratch[ASKED] == 0:
-        return time + LEAF_ANSWER_CYCLES + KEPT_CYCLES + scratch[ASKED_KEPT] - scratch[LAST_KEPT]
-    time += LEAF_ANSWER_CYCLES + 1 - leaves
-    line = pace.beat * pace.line_beats
-    return _first_line(bus, time, scratch[ASKED], scratch[LAST_ASKED], pace.latency + pace.reader, line)
-
-
 @njit(cache=True)
 def _begin(free: float, leaves: int, merged: float, dispatched: float, came: float, depth: int) -> float:
     """When a job's merge begins, its PE's merge ``free``: what is dispatched fills its levels, what is fetched ``came``, or 0."""
@@ -518,7 +421,7 @@ def jobs_end(
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     dispatched = dispatched_now = present = row_out = 0.0
-    scratch, ring = _no_scratch(pace.scratch_slots)
+    scratch, ring = no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
@@ -542,7 +445,7 @@ def jobs_end(
             pe = group_pe
             dispatched_now = max(scratch[READY], accepts[pe]) + leaves - 1
             direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
-            came = _from_scratch(bus, scratch, dispatched_now, leaves, pace)
+            came = from_scratch(bus, scratch, dispatched_now, leaves, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
@@ -559,7 +462,7 @@ def jobs_end(
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
             if kind == MERGE_ON_THE_WAY:
                 direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
-                came = _from_scratch(bus, scratch, opened + leaves - 1, leaves, pace)
+                came = from_scratch(bus, scratch, opened + leaves - 1, leaves, pace)
             elif jobs[n, FETCHED]:
                 usable, of_pe, asked, last_asked = stream_leaves(
                     bus, stream, rows, jobs[n, STREAMED], jobs[n, FETCHED], (before, present), opened, pace
@@ -570,7 +473,7 @@ def jobs_end(
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if asked:
-                came = _first_line(bus, dispatched + LEAF_ANSWER_CYCLES, asked, last_asked, latency, beat_b)
+                came = first_line(bus, dispatched + LEAF_ANSWER_CYCLES, asked, last_asked, latency, beat_b)
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
@@ -584,12 +487,14 @@ def jobs_end(
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
-        left = _turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
+        left = turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
         end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
         memory += of_bus
         leaving += of_bus
         if aside:
-            left = _to_scratch(bus, scratch, kind, (words, jobs[n, KEPT], jobs[n, SPILLED]), begin + fill, out, pace)
+            left = to_scratch(
+                bus, scratch, kind == SCRATCH, (words, jobs[n, KEPT], jobs[n, SPILLED]), begin + fill, out, pace
+            )
         else:
             first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)
@@ -599,7 +504,7 @@ def jobs_end(
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
-            _row_leaves(scratch, ring, left)
+            row_leaves(scratch, ring, left)
         _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out
