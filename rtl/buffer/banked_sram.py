@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.counter import popcount
-from ..lib.onehot import onehot_index, onehot_select
+from ..lib.onehot import onehot_select
 from ..lib.sram import SramBank
 from ..lib.unit import Unit
 from ..types import sram_response, sram_write
@@ -147,19 +147,18 @@ class BankedSram(Unit):
             m.d.comb += Value.cast(response.line).eq(word)
 
         # Writes: a register in front of the bank, like the reads', so that the bank sees both in the order of grants.
-        # The word is chosen by index, since it does not matter when nobody is granted.
         places = [split(port.payload.address) for port in self.write]
         bank_of, row_of = [place[0] for place in places], [place[1] for place in places]
         grants = arbitrate("write", [port.valid for port in self.write], bank_of)
         masks = [port.payload.mask for port in self.write]
-        lines = Array(Value.cast(port.payload.line) for port in self.write)
+        lines = [Value.cast(port.payload.line) for port in self.write]
         for bank, (sram, grant) in enumerate(zip(banks, grants, strict=True)):
             mask = Signal(self.lanes, name=f"bank{bank}_mask")
             row = Signal(range(rows), reset_less=True, name=f"bank{bank}_write_row")
             word = Signal(LANE_BITS * self.lanes, reset_less=True, name=f"bank{bank}_word")
             m.d.sync += mask.eq(onehot_select(grant, masks))
             with m.If(grant.any()):
-                m.d.sync += [row.eq(onehot_select(grant, row_of)), word.eq(lines[onehot_index(grant)])]
+                m.d.sync += [row.eq(onehot_select(grant, row_of)), word.eq(onehot_select(grant, lines))]
             m.d.comb += [sram.write_mask.eq(mask), sram.write_address.eq(row), sram.write_data.eq(word)]
         for port, request in enumerate(self.write):
             m.d.comb += request.ready.eq(Array(grant[port] for grant in grants)[bank_of[port]])

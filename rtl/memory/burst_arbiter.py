@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, ShapeLike, Signal
+from amaranth.hdl import Array, Cat, Module, ShapeLike, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -87,12 +87,14 @@ class BurstArbiter(Block):
             for k, one in enumerate(streams):
                 m.d.comb += one.ready.eq(arbiter.grant[k] & group.i.ready)
             asked = Cat(one.valid for one in streams)
+            # Chosen by number: with a one-hot choice tools copy wide gates into every bit, twice the cells.
+            number = onehot_index(arbiter.grant)
             m.d.comb += [
                 arbiter.requests.eq(asked),
-                client.eq(onehot_index(arbiter.grant) + numbers.start),
+                client.eq(number + numbers.start),
                 arbiter.advance.eq(group.i.ready),
                 group.i.valid.eq(asked.any()),
-                group.i.payload.burst.eq(onehot_select(arbiter.grant, [one.payload for one in streams])),
+                group.i.payload.burst.eq(Array(one.payload.as_value() for one in streams)[number]),
                 group.i.payload.client.eq(client),
             ]
             groups.append(group.o)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
@@ -69,20 +69,34 @@ class BurstLog(Block):
         m.submodules.storage = storage = memory.Memory(shape=self.width, depth=depth, init=[])
         write = storage.write_port()
         read = storage.read_port()
-        # Padded to a power of two, so that no identifier from the bus can index past the end.
-        newest = Array(Signal(index_width, name=f"newest{n}") for n in range(1 << self.client_width))
-        oldest = Array(Signal(index_width, name=f"oldest{n}") for n in range(1 << self.client_width))
+        newest = self._indices(m, "newest", self.push_client, self.push, index_width)
+        oldest = self._indices(m, "oldest", self.client, self.retire, index_width)
         m.d.comb += [
             write.en.eq(self.push),
-            write.addr.eq(Cat(newest[self.push_client], self.push_client)),
+            write.addr.eq(Cat(newest, self.push_client)),
             write.data.eq(self.push_entry),
             read.en.eq(1),
-            read.addr.eq(Cat(oldest[self.client], self.client)),
+            read.addr.eq(Cat(oldest, self.client)),
             self.entry.eq(read.data),
         ]
-        for n in range(self.clients):
-            with m.If(self.push & (self.push_client == n)):
-                m.d.sync += newest[n].eq(newest[n] + 1)
-            with m.If(self.retire & (self.client == n)):
-                m.d.sync += oldest[n].eq(oldest[n] + 1)
         return m
+
+    def _indices(self, m: Module, name: str, client: Signal, moves: Signal, width: int) -> Value:
+        """One end of all rings: the index of ``client``, which ``moves`` on. A memory, since one client a cycle is looked at."""
+        # No reset reaches a memory: a ring that has not moved since then is at zero, whatever the memory says.
+        moved = Signal(1 << self.client_width, name=f"{name}_moved")
+        m.submodules[name] = storage = memory.Memory(shape=width, depth=1 << self.client_width, init=[])
+        write = storage.write_port()
+        read = storage.read_port(domain="comb")
+        index = Signal(width, name=f"{name}_index")
+        m.d.comb += [
+            read.addr.eq(client),
+            index.eq(Mux(moved.bit_select(client, 1), read.data, 0)),
+            write.addr.eq(client),
+            write.en.eq(moves),
+            write.data.eq(index + 1),
+        ]
+        for n, bit in enumerate(moved):
+            with m.If(moves & (client == n)):
+                m.d.sync += bit.eq(1)
+        return index
