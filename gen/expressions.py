@@ -203,7 +203,7 @@ class Renderer:
             return self._choice(source, low, width)
         if isinstance(source, Read):
             text = f"{source.memory}[{self.text(source.address)}]"
-            if width == self.module.memories[source.memory][0]:
+            if width == self.module.memories[source.memory].width:
                 return text, ATOM
             return text + (f"[{low}]" if width == 1 else f"[{low + width - 1}:{low}]"), ATOM
         kind, pins = source.kind, source.pins

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .platform import EmittedModule
+from .rtlil_text import for_synthesis
 from .yosys import ToolError, quoted, run_jobs
 
 __all__ = ["DEVICE", "LUTS", "NEXTPNR", "Placed", "measure", "nextpnr", "place", "whole"]
@@ -58,7 +59,7 @@ def whole(
     left_out : patterns of modules that become black boxes.
     """
     boxes = [other for other in modules if other != name and any(re.fullmatch(p, other) for p in left_out)]
-    text = "".join(module.rtlil for module in modules.values())
+    text = "".join(for_synthesis(module.rtlil) for module in modules.values())
     (folder / "design.il").write_text(text, encoding="utf-8")
     run_jobs(
         [

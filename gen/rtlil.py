@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 __all__ = [
+    "NO_CHECK",
     "Assign",
     "Cell",
     "Driver",
+    "Memory",
     "Module",
     "Net",
     "Part",
@@ -23,6 +25,8 @@ __all__ = [
 _TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|\S+")
 _WIRE = re.compile(r"wire width (\d+)(?: (input|output) (\d+))?\s+(?:signed )?(\S+)$")
 _MEMORY = re.compile(r"memory width (\d+) size (\d+) (\S+)$")
+#: Attribute of a memory: what a read of a word returns while that word is written does not matter.
+NO_CHECK = "no_rw_check"
 _FIELD = re.compile(r"(\S+)=(\d+)\+(\d+)")
 
 
@@ -101,13 +105,22 @@ class Driver:
     field_of: str = ""
 
 
+@dataclass(frozen=True)
+class Memory:
+    """``size`` words of ``width`` bits. ``any_on_collision``: a word that is read while it is written may be anything."""
+
+    width: int
+    size: int
+    any_on_collision: bool
+
+
 @dataclass
 class Module:
     """One module. ``joins`` are nets that are others: target and value."""
 
     name: str
     nets: dict[str, Net] = field(default_factory=dict)
-    memories: dict[str, tuple[int, int]] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     processes: list[tuple[Statement, ...]] = field(default_factory=list)
     joins: list[tuple[Spec, Spec]] = field(default_factory=list)
@@ -159,7 +172,8 @@ class _Parser:
             elif word == "memory":
                 match = _MEMORY.match(line)
                 assert match is not None
-                self.module.memories[_plain(match[3])] = (int(match[1]), int(match[2]))
+                any_word = NO_CHECK in attributes
+                self.module.memories[_plain(match[3])] = Memory(int(match[1]), int(match[2]), any_word)
             elif word == "cell":
                 self._cell(rest)
             elif word == "process":

@@ -1,12 +1,13 @@
 """Cleans Amaranth's RTLIL before it becomes Verilog: no net that repeats another, nothing that is not read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .keywords import KEYWORDS
+from .rtlil import NO_CHECK
 
-__all__ = ["cleaned", "inputs_of", "names_of", "without_fields"]
+__all__ = ["cleaned", "for_synthesis", "inputs_of", "names_of", "without_fields"]
 
 # Names of nets: public ones begin with a backslash and may have brackets of their own, `\line[0].value`.
 _NAME = re.compile(r"\\[^\s\[\]{}]+(?:\[[^\s\]]*\][^\s\[\]{}]*)*|\$\d+")
@@ -15,6 +16,8 @@ _WHOLE = re.compile(r"(\\\S+)(?: \[(\d+)(?::0)?\])?$")
 _FIELD = re.compile(r"\s*connect (\\[^\s.\[\]]+)([.\[]\S+) (\\\S+) \[(\d+)(?::(\d+))?\]$")
 # The net at a pin, whole or from bit 0 to the one that is given.
 _PIN = re.compile(r"(?m)^    connect \\(\S+) (\\\S+)(?: \[(\d+)(?::0)?\])?$")
+_MEMORY_PORT = re.compile(r"(?ms)^  cell \$memrd_v2 .*?^  end$")
+_NO_CHECK = re.compile(rf"(?m)^  attribute \\{NO_CHECK} .*\n(?:  attribute .*\n)*  memory .* (\S+)$")
 _MODULE = re.compile(r"(?m)^(?=(?:attribute .*\n)*module )")
 # Output pins of cells that can be removed when nothing reads them.
 _OUTPUTS = {"\\Y", "\\Q", "\\DATA"}
@@ -132,6 +135,28 @@ def _item(word: str, lines: list[str], body: list[str]) -> _Item:
                 is_output = item.removable and pin in _OUTPUTS
                 (item.drives if is_output else item.reads).update(_NAME.findall(value))
     return item
+
+
+def for_synthesis(text: str) -> str:
+    """The same modules, with what the attribute ``no_rw_check`` says of a memory said at its ports, where Yosys looks for it.
+
+    A synchronous port need not return the old word where it meets a write of the same word.
+    """
+    return "".join(_MEMORY_PORT.sub(_unchecked(part), part) for part in _MODULE.split(text))
+
+
+def _unchecked(module: str) -> Callable[[re.Match[str]], str]:
+    """What becomes of a port of a module's memories."""
+    names = set(_NO_CHECK.findall(module))
+
+    def port(match: re.Match[str]) -> str:
+        cell = match[0]
+        memory = re.search(r'parameter \\MEMID "\\(.*)"', cell)
+        if memory is None or memory[1] not in names or "parameter \\CLK_ENABLE 1" not in cell:
+            return cell
+        return re.sub(r"(COLLISION_X_MASK (\d+)')0+", lambda mask: mask[1] + "1" * int(mask[2]), cell)
+
+    return port
 
 
 def _is_zero_memory(item: _Item) -> bool:

@@ -19,6 +19,7 @@ from rtl.lib.block import Block
 from .design import Design, DesignError, did_you_mean
 from .elaborate import accelerator
 from .platform import EmittedModule
+from .rtlil_text import for_synthesis
 from .verilog import converted
 from .yosys import quoted, run_jobs
 
@@ -218,7 +219,7 @@ def _synthesised(
     for module in todo:
         source = scratch / f"{module.name}.il"
         stubs = "".join(black_box(modules[child].rtlil) for child, _ in module.children)
-        source.write_text(stubs + module.rtlil, encoding="utf-8")
+        source.write_text(stubs + for_synthesis(module.rtlil), encoding="utf-8")
         big = " ".join(f"{module.name}/c:{name}" for name in _big_memories(module.rtlil))
         steps = [command.format(big=big) for command in target.commands if big or "{big}" not in command]
         # Black boxes are no paths; as paths they would close loops that do not exist.

@@ -16,7 +16,7 @@ from .names import unused
 from .naming import Child, Naming, choice_of
 from .netlist import Netlist
 from .procedures import Procedures, wrapped
-from .rtlil import Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
+from .rtlil import NO_CHECK, Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
 from .statements import all_merged, switch_key
 
 __all__ = ["Child", "Written", "write_module"]
@@ -62,8 +62,9 @@ class _Writer:
         words = set(re.findall(r"\w+", "\n".join([*rest, *given])))
         nets = [net for net in module.nets.values() if not net.way and self.naming.name(net.name) in words]
         lines += [f"  {self._declared(net)};" for net in nets if net.name not in self.naming.inlined]
-        for name, (width, size) in module.memories.items():
-            lines.append(f"  logic {_range(width)}{name} [0:{size - 1}];")
+        for name, memory in module.memories.items():
+            attribute = f"(* {NO_CHECK} *) " if memory.any_on_collision else ""
+            lines.append(f"  {attribute}logic {_range(memory.width)}{name} [0:{memory.size - 1}];")
         return "\n".join([*lines, *(["", *given] if given else []), *rest, "", "endmodule", ""])
 
     def _given(self, rest: str) -> list[str]:

@@ -2,13 +2,21 @@
 
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, ShapeLike
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from .block import Block
 
-__all__ = ["SramBank"]
+__all__ = ["SramBank", "block_memory"]
+
+
+def block_memory(*, shape: ShapeLike, depth: int) -> memory.Memory:
+    """A memory for block RAM: nobody needs what a synchronous read of a word returns while that word is written.
+
+    Its attribute tells tools so. Otherwise they add registers, a comparison and a multiplexer that return the old word.
+    """
+    return memory.Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1})
 
 
 class SramBank(Block):
@@ -71,7 +79,7 @@ class SramBank(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.storage = storage = memory.Memory(shape=self.width, depth=self.depth, init=[])
+        m.submodules.storage = storage = block_memory(shape=self.width, depth=self.depth)
         read = storage.read_port()
         write = storage.write_port(granularity=self.granularity)
         m.d.comb += [read.en.eq(self.read_enable), read.addr.eq(self.read_address), self.read_data.eq(read.data)]

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from .arbiter import RoundRobinArbiter
 from .block import Block
+from .sram import block_memory
 
 __all__ = ["RoundRobinArbiter", "StreamQueue", "StreamRegister", "StreamSkid"]
 
@@ -109,7 +110,8 @@ class StreamQueue(Block):
         stored = Signal(range(self.depth + 1))
         write_index = Signal(range(self.depth))
         read_index = Signal(range(self.depth))
-        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])
+        # Never full and read from its first free place: no word is read while it is written.
+        m.submodules.storage = storage = block_memory(shape=self.shape, depth=self.depth)
         write = storage.write_port()
         read = storage.read_port()
         fetch = Signal()

@@ -7,6 +7,7 @@ from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.sram import block_memory
 
 __all__ = ["BurstLog"]
 
@@ -66,7 +67,8 @@ class BurstLog(Block):
         m = Module()
         index_width = max(1, (self.outstanding - 1).bit_length())
         depth = 1 << (self.client_width + index_width)
-        m.submodules.storage = storage = memory.Memory(shape=self.width, depth=depth, init=[])
+        # A burst's entry is looked at when its response comes, long after it was written.
+        m.submodules.storage = storage = block_memory(shape=self.width, depth=depth)
         write = storage.write_port()
         read = storage.read_port()
         newest = self._indices(m, "newest", self.push_client, self.push, index_width)

@@ -3,7 +3,11 @@
 import pytest
 
 from gen.design import DesignError, load_design
+from gen.rtlil import NO_CHECK
+from gen.rtlil_text import for_synthesis
 from gen.synth import synthesise, synthesise_block
+from gen.verilog import converted, emit
+from rtl.lib.block import Block
 from rtl.lib.sram import SramBank
 from rtl.lib.stream import StreamQueue
 from tests.gen.blocks import Chain
@@ -50,3 +54,22 @@ def test_unknown_targets_and_designs_without_hardware_are_refused():
         synthesise(load_design("tiny"), "asic")
     with pytest.raises(DesignError, match="has no hardware"):
         synthesise(load_design("extensor"), "generic")
+
+
+def test_a_block_memory_has_no_logic_around_it():
+    """Nobody needs the old word where a read meets a write of the same word, so nothing is built to return it."""
+    bank = synthesise_block(SramBank(depth=128, width=64), "ecp5", origin="a test")
+    assert set(bank.modules[0].total) == {"DP16KD"}
+    queue = synthesise_block(StreamQueue(shape=64, depth=128, block_memory=True), "ecp5", origin="a test")
+    assert queue.modules[0].total["TRELLIS_FF"] < 64
+    # Where the attribute is missing, Yosys keeps the last word that was written.
+    top, modules = converted(SramBank(depth=128, width=64))
+    text = modules[top.name].rtlil
+    assert for_synthesis(text) != text
+    unmarked = text.replace(NO_CHECK, "other")
+    assert for_synthesis(unmarked) == unmarked
+
+
+@pytest.mark.parametrize("block", [SramBank(depth=128, width=64), StreamQueue(shape=64, depth=128, block_memory=True)])
+def test_the_verilog_says_so_too(block: Block):
+    assert f"(* {NO_CHECK} *) logic [" in "".join(emit(block, origin="a test").files.values())
