@@ -107,11 +107,11 @@ class Driver:
 
 @dataclass(frozen=True)
 class Memory:
-    """``size`` words of ``width`` bits. ``any_on_collision``: a word that is read while it is written may be anything."""
+    """``size`` words of ``width`` bits, and what tools are told of them: attributes and their values as written."""
 
     width: int
     size: int
-    any_on_collision: bool
+    hints: dict[str, str]
 
 
 @dataclass
@@ -172,8 +172,8 @@ class _Parser:
             elif word == "memory":
                 match = _MEMORY.match(line)
                 assert match is not None
-                any_word = NO_CHECK in attributes
-                self.module.memories[_plain(match[3])] = Memory(int(match[1]), int(match[2]), any_word)
+                hints = {name: value for name, value in attributes.items() if name in (NO_CHECK, "ram_style")}
+                self.module.memories[_plain(match[3])] = Memory(int(match[1]), int(match[2]), hints)
             elif word == "cell":
                 self._cell(rest)
             elif word == "process":

@@ -16,7 +16,7 @@ from .names import unused
 from .naming import Child, Naming, choice_of
 from .netlist import Netlist
 from .procedures import Procedures, wrapped
-from .rtlil import NO_CHECK, Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
+from .rtlil import Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
 from .statements import all_merged, switch_key
 
 __all__ = ["Child", "Written", "write_module"]
@@ -63,7 +63,8 @@ class _Writer:
         nets = [net for net in module.nets.values() if not net.way and self.naming.name(net.name) in words]
         lines += [f"  {self._declared(net)};" for net in nets if net.name not in self.naming.inlined]
         for name, memory in module.memories.items():
-            attribute = f"(* {NO_CHECK} *) " if memory.any_on_collision else ""
+            hints = (name if value == "1" else f'{name} = "{value}"' for name, value in memory.hints.items())
+            attribute = f"(* {', '.join(hints)} *) " if memory.hints else ""
             lines.append(f"  {attribute}logic {_range(memory.width)}{name} [0:{memory.size - 1}];")
         return "\n".join([*lines, *(["", *given] if given else []), *rest, "", "endmodule", ""])
 

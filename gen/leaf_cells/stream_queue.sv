@@ -72,7 +72,7 @@ module stream_queue #(
       if (BLOCK_MEMORY) begin : block
         // The memory's own output register is the head of the queue: `stored` items wait behind it.
         // No word is read in the cycle in which it is written.
-        (* no_rw_check *) logic [WIDTH-1:0] storage [0:DEPTH-1];
+        (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] storage [0:DEPTH-1];
         logic [WIDTH-1:0] head;
         logic [LEVEL-1:0] stored = '0;
         logic valid = 1'b0;

@@ -1,5 +1,6 @@
 """The one synchronous memory that buffers are made of."""
 
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Module, ShapeLike
@@ -10,13 +11,17 @@ from .block import Block
 
 __all__ = ["SramBank", "block_memory"]
 
+# A bank of fewer bits is not worth a block RAM.
+BLOCK_BITS = 1024
+
 
 def block_memory(*, shape: ShapeLike, depth: int) -> memory.Memory:
-    """A memory for block RAM: nobody needs what a synchronous read of a word returns while that word is written.
+    """A memory with a synchronous read, in block RAM.
 
-    Its attribute tells tools so. Otherwise they add registers, a comparison and a multiplexer that return the old word.
+    Nobody needs what a read of a word returns while that word is written. An attribute tells tools so: otherwise
+    they add registers, a comparison and a multiplexer that return the old word.
     """
-    return memory.Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1})
+    return memory.Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1, "ram_style": "block"})
 
 
 class SramBank(Block):
@@ -79,7 +84,8 @@ class SramBank(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.storage = storage = block_memory(shape=self.width, depth=self.depth)
+        make = block_memory if self.depth * self.width >= BLOCK_BITS else partial(memory.Memory, init=[])
+        m.submodules.storage = storage = make(shape=self.width, depth=self.depth)
         read = storage.read_port()
         write = storage.write_port(granularity=self.granularity)
         m.d.comb += [read.en.eq(self.read_enable), read.addr.eq(self.read_address), self.read_data.eq(read.data)]
