@@ -133,25 +133,34 @@ class SchemeCheck(Block):
             wide = (want.tile[1] > self.most_columns) & (want.extent[1] > self.most_columns)
             findings.append((wide, "bad_tile_shape", self.offsets["tile_j"]))
         findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
-        parts = {"a": want.a, "b": want.b, "c": want.c}
-        ends = {name: registered(part.base + part.lines, f"end_{name}") for name, part in parts.items()}
-        for name in parts:
-            findings.append((ends[name] > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"]))
+        # A partition with more bits than the SRAM's lines need is found at once, and nothing after that is told.
+        bits = self.sram_lines.bit_length()
+        bases = {name: part.base[:bits] for name, part in (("a", want.a), ("b", want.b), ("c", want.c))}
+        lines = {name: part.lines[:bits] for name, part in (("a", want.a), ("b", want.b), ("c", want.c))}
+        ends = {name: registered(bases[name] + lines[name], f"end_{name}") for name in bases}
+        for name, part in (("a", want.a), ("b", want.b), ("c", want.c)):
+            beyond = registered(part.base[bits:].any() | part.lines[bits:].any(), f"beyond_{name}")
+            findings.append((beyond | (ends[name] > self.sram_lines), "bad_partition", self.offsets[f"{name}_lines"]))
         for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
-            first, second = parts[one], parts[other]
-            apart = (first.lines == 0) | (second.lines == 0) | (ends[one] <= second.base) | (ends[other] <= first.base)
+            empty = (lines[one] == 0) | (lines[other] == 0)
+            apart = empty | (ends[one] <= bases[other]) | (ends[other] <= bases[one])
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
-        findings.append((want.scratch > want.c.lines, "bad_partition", self.offsets["scratch_lines"]))
+
+        def exceeds(value: Value, limit: Value) -> Value:
+            """Whether a value is more than lines of the SRAM."""
+            return value[bits:].any() | (value[:bits] > limit)
+
+        findings.append((exceeds(want.scratch, lines["c"]), "bad_partition", self.offsets["scratch_lines"]))
         reserved = registered(want.fifo_b + 1, "reserved_b")
         # Between newest and oldest entries of a ring there is a line that neither has.
         needed = registered(lines_of("ijk".index(self.b_fibers)) + reserved + want.gathered, "needed_b")
-        findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
+        findings.append((want.buffering.b & exceeds(needed, lines["b"]), "b_metadata_overflow", needed))
         modes = modes_of(want)
         for r in (1, 2) if self.tuning else ():
             level = self.tune.level[r - 1]
-            coarse = registered((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
-            uneven = self.tune.enable & (coarse != want.tile[r])
-            findings.append((uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
+            most = (1 << len(level)) - 1
+            uneven = Cat(want.tile[r][n] & (level > n) for n in range(most)).any()
+            findings.append((self.tune.enable & uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
         illegal = ~want.buffering.b if self.tuning else Const(1, 1)
         findings.append((self.tune.enable & illegal, "bad_mode", modes))
         along = 2 if self.b_fibers == "j" else 1  # the rank along which B's fibers run
@@ -177,9 +186,9 @@ class SchemeCheck(Block):
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.
         half = registered(lines_of(0) + 1, "half")
-        findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
-        of_rows = registered(want.c.lines - want.scratch, "of_rows")
-        too_small = (of_rows < (half << 1)) | of_rows[0]
+        findings.append((want.buffering.a & exceeds(half, lines["a"]), "a_metadata_overflow", half))
+        of_rows = registered((lines["c"] - want.scratch[:bits])[:bits], "of_rows")
+        too_small = exceeds(half, of_rows[1:]) | of_rows[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         if self.packed:
             bits = Value.cast(want.coordinates)  # as in the register

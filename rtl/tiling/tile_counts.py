@@ -64,7 +64,8 @@ class TileCounts(Block):
             m.submodules[f"tiles_{name}"] = divider = CeilingDivider(width=COORDINATE_WIDTH)
             side = self.tile[rank]
             if self.tuning and name != "i":
-                side = Mux(self.tune.enable, side >> self.tune.level[rank - 1], side)
+                level = self.tune.level[rank - 1]
+                side = side >> Mux(self.tune.enable, level, 0)
             m.d.comb += [
                 divider.start.eq(self.start),
                 divider.dividend.eq(self.extent[rank]),
