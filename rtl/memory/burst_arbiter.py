@@ -4,13 +4,13 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, ShapeLike, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.check import check_integer
 from ..lib.onehot import onehot_index, onehot_select
-from ..lib.stream import StreamRegister, StreamSkid
+from ..lib.stream import StreamRegister
 
 __all__ = ["GROUP", "BurstArbiter", "clients_burst"]
 
@@ -25,9 +25,9 @@ def clients_burst(burst: ShapeLike, clients: int) -> data.StructLayout:
 class BurstArbiter(Block):
     """Chooses the next burst: clients take turns in groups of up to ``GROUP`` neighbours, and the groups take turns.
 
-    Each group has registers for the bursts that it has chosen. So neither choice is among many, and no path leads from
-    ``chosen`` to a client. A client that keeps asking waits for at most ``GROUP`` times the number of groups bursts of
-    others, and for those in its group's registers. A client alone has the registers without a choice.
+    Each group has a register for the burst it has chosen, so that neither choice is among many. A client that keeps
+    asking waits for at most ``GROUP`` times the number of groups bursts of others. A client alone
+    has the register without a choice.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class BurstArbiter(Block):
 
     Timing
     ------
-    Two cycles; one burst a cycle, also of one client alone.
+    One cycle; one burst a cycle, also of one client alone.
     """
 
-    latency = 2
+    latency = 1
 
     def __init__(self, *, burst: ShapeLike, clients: int) -> None:
         check_integer("Clients", clients, 1, 1 << 16)
@@ -63,12 +63,15 @@ class BurstArbiter(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         if self.clients == 1:
-            first, held = self._registers(m, "group0", self.burst)
-            connect(m, flipped(self.bursts[0]), first)
+            m.submodules.register = register = StreamRegister(shape=self.burst)
+            (client,) = self.bursts
             m.d.comb += [
-                self.chosen.valid.eq(held.valid),
-                self.chosen.payload.burst.eq(held.payload),
-                held.ready.eq(self.chosen.ready),
+                client.ready.eq(register.i.ready),
+                register.i.valid.eq(client.valid),
+                register.i.payload.eq(client.payload),
+                self.chosen.valid.eq(register.o.valid),
+                self.chosen.payload.burst.eq(register.o.payload),
+                register.o.ready.eq(self.chosen.ready),
             ]
             return m
         count = -(-self.clients // GROUP)
@@ -76,24 +79,25 @@ class BurstArbiter(Block):
         groups = []
         for n, numbers in enumerate(members):
             arbiter = RoundRobinArbiter(count=len(numbers))
+            group = StreamRegister(shape=self.shape)
             m.submodules[f"arbiter{n}"] = arbiter
-            group, held = self._registers(m, f"group{n}", self.shape)
+            m.submodules[f"group{n}"] = group
             streams = [self.bursts[client] for client in numbers]
             client = Signal(range(max(2, self.clients)), name=f"client{n}")
             for k, one in enumerate(streams):
-                m.d.comb += one.ready.eq(arbiter.grant[k] & group.ready)
+                m.d.comb += one.ready.eq(arbiter.grant[k] & group.i.ready)
             asked = Cat(one.valid for one in streams)
             # Chosen by number: with a one-hot choice tools copy wide gates into every bit, twice the cells.
             number = onehot_index(arbiter.grant)
             m.d.comb += [
                 arbiter.requests.eq(asked),
                 client.eq(number + numbers.start),
-                arbiter.advance.eq(group.ready),
-                group.valid.eq(asked.any()),
-                group.payload.burst.eq(Array(one.payload.as_value() for one in streams)[number]),
-                group.payload.client.eq(client),
+                arbiter.advance.eq(group.i.ready),
+                group.i.valid.eq(asked.any()),
+                group.i.payload.burst.eq(Array(one.payload.as_value() for one in streams)[number]),
+                group.i.payload.client.eq(client),
             ]
-            groups.append(held)
+            groups.append(group.o)
         m.submodules.arbiter = last = RoundRobinArbiter(count=count)
         for n, one in enumerate(groups):
             m.d.comb += one.ready.eq(last.grant[n] & self.chosen.ready)
@@ -105,11 +109,3 @@ class BurstArbiter(Block):
             self.chosen.payload.eq(onehot_select(last.grant, [one.payload for one in groups])),
         ]
         return m
-
-    @staticmethod
-    def _registers(m: Module, name: str, shape: ShapeLike) -> tuple[Any, Any]:
-        """A register that takes bursts, and one behind it that cuts the path back: the first's input, the second's output."""
-        m.submodules[name] = first = StreamRegister(shape=shape)
-        m.submodules[f"{name}_skid"] = second = StreamSkid(shape=shape)
-        connect(m, first.o, second.i)
-        return first.i, second.o

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.stream import StreamRegister
+from ..lib.stream import StreamRegister, StreamSkid
 from ..types import BEATS_WIDTH, read_request
 
 __all__ = ["RequestSplitter", "burst_limit", "burst_request", "checked_clients"]
@@ -71,21 +71,22 @@ class RequestSplitter(Block):
     -------
     request : In(stream)
         Byte address (aligned down to the bus) and beats. A request of zero beats is taken and does nothing.
+        ``ready`` depends on registers.
     burst : Out(stream)
-        ``payload`` straight from registers, ``valid`` one comparison behind them. ``request.ready`` follows ``ready`` at once.
+        Straight from registers.
     earned : In(1)
         One more beat may be requested, from the next cycle on.
     credit : Out(range(credit_limit + 1))
         Beats that may be requested now, registered.
     busy : Out(1)
-        A request is being cut or a burst waits.
+        A request is being cut or a burst waits at ``burst``.
 
     Timing
     ------
-    Two cycles from an accepted request to its first burst, one burst a cycle, also across one-beat requests.
+    Three cycles from an accepted request to its first burst, one burst a cycle, also across one-beat requests.
     """
 
-    latency = 2
+    latency = 3
 
     def __init__(
         self, *, address_width: int, line_bytes: int, limit: int, burst_beats: int, credit_limit: int, credit: int
@@ -125,6 +126,7 @@ class RequestSplitter(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.cut = cut = StreamRegister(shape=self.burst_shape)
+        m.submodules.burst_skid = output = StreamSkid(shape=self.burst_shape)
 
         # The next burst of the request at hand.
         active = Signal()
@@ -143,7 +145,10 @@ class RequestSplitter(Block):
             cut.i.payload.beats.eq(Mux(ends, left, to_boundary)),
             cut.i.payload.ends.eq(ends),
             self.request.ready.eq(~active | (cut.i.ready & ends)),
-            self.busy.eq(active | cut.o.valid),
+            self.burst.valid.eq(output.o.valid),
+            self.burst.payload.eq(output.o.payload),
+            output.o.ready.eq(self.burst.ready),
+            self.busy.eq(active | cut.o.valid | output.o.valid),
         ]
         # The address moves only together with the request's first or next burst, so one enable serves all of its bits.
         moves = Signal()
@@ -169,12 +174,12 @@ class RequestSplitter(Block):
         covered = Signal()
         m.d.comb += [
             covered.eq(self.credit >= beats),
-            self.burst.payload.eq(cut.o.payload),
-            self.burst.valid.eq(cut.o.valid & covered),
-            cut.o.ready.eq(self.burst.ready & covered),
+            output.i.payload.eq(cut.o.payload),
+            output.i.valid.eq(cut.o.valid & covered),
+            cut.o.ready.eq(output.i.ready & covered),
         ]
         # Both outcomes are computed before it is known which one holds.
-        with m.If(self.burst.valid & self.burst.ready):
+        with m.If(output.i.valid & output.i.ready):
             m.d.sync += self.credit.eq(self.credit + self.earned - beats)
         with m.Else():
             m.d.sync += self.credit.eq(self.credit + self.earned)

@@ -107,7 +107,7 @@ class WriteClient(Block):
         connect(m, queue.o, flipped(self.beats))
 
         # Credit: beats in the queue that no burst has claimed yet. Bursts without an acknowledgement are counted.
-        pending = Signal(range(self.outstanding + 4))  # three may have been chosen and wait for their turn
+        pending = Signal(range(self.outstanding + 2))  # one may wait for its turn
         m.d.comb += [
             splitter.earned.eq(queue.i.valid & queue.i.ready),
             self.idle.eq(~splitter.busy & (splitter.credit == 0) & (pending == 0)),
