@@ -81,62 +81,64 @@ class LinePacker(Block):
         lanes = self.lanes
         shift = (lanes - 1).bit_length()
 
-        # One register holds the line in progress; its lanes below `written` went out in an earlier flush.
-        held = Signal(64 * lanes)
-        written = Signal(range(lanes + 1))
+        # What there is of the line in progress, never its last lane; lanes below `written` went out in an earlier flush.
+        held = [Signal(64, name=f"held{n}", reset_less=True) for n in range(lanes - 1)]
+        written = Signal(range(lanes))
         flushing = Signal()
 
+        word, out = self.words.payload, self.lines
         lane = self.position[:shift]
-        word = self.words.payload
-        total = Signal(range(2 * lanes + 1))
-        shifted = Signal(128 * lanes)
-        merged = Signal(128 * lanes)
-        keep = Signal(64 * lanes)
-        crosses = Signal()
-        m.d.comb += [
-            total.eq(lane + word.count),
-            shifted.eq(word.line.as_value() << Cat(Const(0, 6), lane)),
-            keep.eq((1 << Cat(Const(0, 6), lane)) - 1),
-            merged.eq(shifted | (held & keep)),
-            crosses.eq(total >= lanes),
-        ]
-        out = self.lines
+        line = Signal(POSITION_WIDTH)  # index of the line that the word begins in
+        total = Signal(range(2 * lanes))
+        rotated = [Signal(64, name=f"rotated{n}") for n in range(lanes)]  # the word's, each in its lane of a line
+        crosses = total[shift]
         take = Signal()
         leaves = Signal()  # a line, with this word
         m.d.comb += [
+            total.eq(lane + word.count),
+            line.eq(self.position[shift:]),
             leaves.eq(crosses),
-            take.eq(self.words.valid & ~flushing & (~leaves | out.ready)),
+            take.eq(self.words.valid & self.words.ready),
             self.words.ready.eq(~flushing & (~leaves | out.ready)),
-            out.payload.index.eq(self.position >> shift),
+            out.payload.index.eq(line),
             self.idle.eq(~flushing),
         ]
+        moved = [word.line.as_value().word_select(n, 64) for n in range(lanes)]
+        for bit in range(shift):
+            moved = [Mux(lane[bit], moved[n - (1 << bit)], moved[n]) for n in range(lanes)]
+        m.d.comb += [rotated[n].eq(moved[n]) for n in range(lanes)]
+        for n, before in enumerate([*held, Const(0, 64)]):
+            # In a flush nothing depends on the word: it may change.
+            m.d.comb += out.payload.data.word_select(n, 64).eq(Mux((n < lane) | flushing, before, rotated[n]))
+        for n in range(lanes - 1):
+            with m.If(take & (crosses | (n >= lane))):
+                m.d.sync += held[n].eq(rotated[n])
         with m.If(flushing):
-            m.d.comb += [out.valid.eq(lane != written), out.payload.data.eq(held)]
+            m.d.comb += out.valid.eq(lane != written)
             for n in range(lanes):
                 m.d.comb += out.payload.mask[n].eq((n >= written) & (n < lane))
             with m.If((lane == written) | out.ready):
                 m.d.comb += self.flushed.eq(1)
                 m.d.sync += [flushing.eq(0), written.eq(lane)]
         with m.Else():
-            m.d.comb += [out.valid.eq(self.words.valid & leaves), out.payload.data.eq(merged)]
+            m.d.comb += out.valid.eq(self.words.valid & leaves)
             for n in range(lanes):
                 m.d.comb += out.payload.mask[n].eq(n >= written)
         with m.If(take):
-            m.d.sync += [
-                self.position.eq(self.position + word.count),
-                held.eq(Mux(crosses, merged[64 * lanes :], merged[: 64 * lanes])),
-            ]
+            m.d.sync += self.position.eq(Cat(lane, line) + word.count)
             with m.If(crosses):
                 m.d.sync += written.eq(0)
         with m.If(self.flush):
             m.d.sync += flushing.eq(1)
         if self.has_apart:
-            self._part(m, total, take, leaves, flushing, written)
+            self._part(m, line, total, take, leaves, flushing, written)
         with m.If(self.restart):
             m.d.sync += [self.position.eq(0), written.eq(0)]
         return m
 
-    def _part(self, m: Module, total: Signal, take: Signal, leaves: Signal, flushing: Signal, written: Signal) -> None:
+    def _part(
+        self, m: Module, line: Signal, total: Signal, take: Signal, leaves: Signal, flushing: Signal, written: Signal
+    ) -> None:
         """Fibers in lines of their own: the first word says which line, the last one hands out what there is of it."""
         lanes, out = self.lanes, self.lines
         shift = (lanes - 1).bit_length()
@@ -144,13 +146,13 @@ class LinePacker(Block):
         ends = Signal()
         m.d.comb += ends.eq(self.apart & self.words.payload.last)
         with m.If(self.apart & begins & ~flushing):
-            m.d.comb += out.payload.index.eq(self.line)
+            m.d.comb += line.eq(self.line)
         with m.If(ends & ~flushing):
             m.d.comb += leaves.eq(1)
             for n in range(lanes):
                 m.d.comb += out.payload.mask[n].eq(n < total)
         with m.If(self.apart & take):
-            m.d.sync += [begins.eq(ends), self.position.eq(Cat(total[:shift], out.payload.index + total[shift:]))]
+            m.d.sync += begins.eq(ends)
             with m.If(ends):
                 # The lanes beyond a whole line follow in a line of their own.
                 m.d.sync += flushing.eq(total > lanes)
