@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
-from amaranth.lib import data, stream
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, memory, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.onehot import above_lowest, lowest_set, onehot_index
 from ..lib.sram import SramBank
 from ..lib.stream import StreamQueue
-from ..storage import WORD_BYTES, word_address
+from ..storage import WORD_BYTES
 from ..types import MOST_PARTS, POSITION_WIDTH, partial_fiber, read_request
 
 __all__ = ["RowParts"]
@@ -40,7 +39,7 @@ class RowParts(Block):
     start : In(1)
         Pulse while ``idle``: parts of ``steps`` steps, from 1 to ``MOST_PARTS``, of ``rows`` rows are wanted; the first row
         begins at the word ``first`` of the array ``positions``. All are constant from the cycle after it until ``idle``;
-        ``stride`` is a multiple of the words of a line.
+        ``positions`` begins a line, and ``stride`` is a multiple of the words of a line.
     partials : Out(stream(partial_fiber))
         Parts that are not empty, up to one without ``more`` for each row; an empty one for a row without parts.
     idle : Out(1)
@@ -80,7 +79,7 @@ class RowParts(Block):
         m = Module()
         words = 2 * self.lanes
         shift = (words - 1).bit_length()
-        # Of each step the line at hand, behind the last word of the line before.
+        # Of each step that has the tile the line at hand, behind the last word of the line before, in places without gaps.
         m.submodules.lines = lines = SramBank(depth=MOST_PARTS, width=32 * (words + 1))
         m.submodules.fibers = fibers = StreamQueue(shape=partial_fiber(), depth=FOUND_AHEAD)
         connect(m, fibers.o, flipped(self.partials))
@@ -88,135 +87,204 @@ class RowParts(Block):
         m.d.comb += kept.eq(lines.read_data)
 
         begun = Signal()  # the first line of each step has been read
-        present = Signal(MOST_PARTS)  # steps that have the tile
-        wanted = Signal(MOST_PARTS)  # steps of which a line is to come
-        blocks = Signal(POSITION_WIDTH)  # lines of a step that are left, with the one at hand
-        place = Signal(signed(POSITION_WIDTH + 1))  # of the line's first word among those of the tile
+        step = Signal(range(MOST_PARTS + 1))  # whose first line is to come, until `begun`
+        place = Signal(range(MOST_PARTS + 1))  # of the step whose line is to come
+        at_place = Signal(MOST_PARTS + 1, init=1)  # the same, one-hot
+        present = Signal(range(MOST_PARTS + 1))  # steps that have the tile
+        over = Signal()  # all steps have given a line
+        rewinds = Signal()  # to the first place
+        rows_end = Signal()  # those of the lines at hand are out
+        at_first = Signal()  # the lines at hand are the first ones
+        at_last, is_last = Signal(), Signal()  # they are the last ones, and a cycle later
+        index_of_line = Signal(POSITION_WIDTH - shift)
+        through = Signal(POSITION_WIDTH)  # words from the first line's begin to the end of the last row
         valid = Signal(words)  # words that end a row
         offset = self.first[:shift]
-        m.d.sync += valid.eq(Cat((place + n > 0) & (place + n <= self.rows) for n in range(words)))
         begins = Signal()
-        m.d.sync += begins.eq(self.start)
-        self._ask(m, begins, begun, present)
-
-        # What a line says of its step: which rows have a part.
-        step = Signal(range(MOST_PARTS))
-        parts = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(words)]
-        line = Signal(data.ArrayLayout(32, words))
         visited = Signal()  # the step has the tile
+        line = Signal(data.ArrayLayout(32, words))
+        writes = Signal()
+        some = Cat(line[n].any() for n in range(words))
         m.d.comb += [
-            step.eq(onehot_index(lowest_set(wanted))),
             line.eq(self.read_data.payload),
-            visited.eq(begun | (self.read_data.payload.word_select(offset, 32) != 0)),
-            lines.write_address.eq(step),
+            visited.eq(begun | some.bit_select(offset, 1)),
+            over.eq(Mux(begun, place == present, step == self.steps)),
+            at_last.eq(index_of_line == through[shift:]),
+            lines.write_address.eq(place),
             lines.write_data.eq(Cat(kept[words], line)),
-            lines.read_address.eq(step),
+            lines.write_mask.eq(writes),
+            lines.read_address.eq(place),
         ]
+        m.d.sync += [
+            begins.eq(self.start),
+            is_last.eq(at_last),
+            through.eq(offset + self.rows),
+            valid.eq(Cat((~at_first | (n > offset)) & (~at_last | (n <= through[:shift])) for n in range(words))),
+        ]
+        with m.If(begins):
+            m.d.sync += [step.eq(0), begun.eq(0), at_first.eq(1), index_of_line.eq(0)]
+        with m.Elif(rows_end):
+            m.d.sync += [at_first.eq(0), index_of_line.eq(index_of_line + 1)]
+        with m.If(rewinds):
+            m.d.sync += [place.eq(0), at_place.eq(1)]
+        with m.Elif(writes & visited):
+            m.d.sync += [place.eq(place + 1), at_place.eq(at_place << 1)]
+        self._ask(m, begins, begun, through[shift:], writes & ~begun, step, visited)
+
+        differ = Cat(line[n] != (line[n - 1] if n else kept[words]) for n in range(words))
+        next_part, next_row, some_left, several, lowest = self._note(m, writes, visited, valid & differ, at_place)
 
         # A row's parts, one a cycle; where they lie is known a cycle later.
         index = Signal(range(words))
-        left = Signal(MOST_PARTS)  # of the row
-        several = Signal()
-        found = Signal(data.StructLayout({"valid": 1, "index": range(words), "empty": 1, "more": 1}))
+        found = Signal(_found(words))
         goes = Signal()
-        fiber = fibers.i.payload
-        origin = Signal(32)
-        m.d.comb += [
-            several.eq((left & above_lowest(left)).any()),
-            goes.eq(~found.valid | fibers.i.ready),
-            fibers.i.valid.eq(found.valid),
-            origin.eq(kept.as_value().word_select(found.index, 32)),
-            fiber.in_memory.eq(1),
-            fiber.position.eq(origin - 1),
-            fiber.more.eq(found.more),
-        ]
-        with m.If(~found.empty):
-            m.d.comb += fiber.length.eq(kept.as_value()[32:].word_select(found.index, 32) - origin)
+        m.d.comb += [goes.eq(~found.valid | fibers.i.ready), fibers.i.valid.eq(found.valid)]
+        _locate(m, fibers.i.payload, kept, found)
         with m.If(fibers.i.ready):
             m.d.sync += found.valid.eq(0)
 
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(~begins & ~found.valid & (fibers.level == 0))
-                m.d.sync += [
-                    place.eq(-offset),
-                    blocks.eq((offset + self.rows + words) >> shift),
-                    wanted.eq((1 << self.steps) - 1),
-                    present.eq(0),
-                    begun.eq(0),
-                ]
                 with m.If(begins):
                     m.next = "KEPT"
             with m.State("KEPT"):
                 m.d.comb += lines.read_enable.eq(~found.valid)
-                m.d.sync += left.eq(parts[0])
                 with m.If(~found.valid):
                     m.next = "LINE"
-                    with m.If(~wanted.any()):
-                        m.d.sync += begun.eq(1)
+                    with m.If(over):
+                        m.d.comb += rewinds.eq(1)
+                        m.d.sync += [begun.eq(1), present.eq(place)]
                         m.next = "ROWS"
             with m.State("LINE"):
-                m.d.comb += [self.read_data.ready.eq(1), lines.write_mask.eq(self.read_data.valid)]
+                m.d.comb += [self.read_data.ready.eq(1), writes.eq(self.read_data.valid)]
                 with m.If(self.read_data.valid):
-                    m.d.sync += [wanted.eq(wanted & ~lowest_set(wanted)), present.bit_select(step, 1).eq(visited)]
-                    for n, mask in enumerate(parts):
-                        m.d.sync += mask.bit_select(step, 1).eq(
-                            visited & valid[n] & (line[n] != (kept[words] if n == 0 else line[n - 1]))
-                        )
+                    m.d.sync += step.eq(step + 1)
                     m.next = "KEPT"
             with m.State("ROWS"):
                 m.d.comb += [
-                    lines.read_address.eq(onehot_index(lowest_set(left))),
+                    lines.read_address.eq(lowest),
                     lines.read_enable.eq(goes),
+                    next_part.eq(goes),
+                    next_row.eq(goes & ~several),  # where no row ends there is no part
                 ]
-                row = valid.bit_select(index, 1)
                 with m.If(goes):
                     m.d.sync += [
-                        found.valid.eq(row),
-                        found.index.eq(index),
-                        found.empty.eq(~left.any()),
+                        found.valid.eq(valid.bit_select(index, 1)),
+                        found.odd.eq(index[0]),
+                        found.even_word.eq((index + 1) >> 1),
+                        found.odd_word.eq(index >> 1),
+                        found.empty.eq(~some_left),
                         found.more.eq(several),
-                        left.eq(Mux(row & several, left & ~lowest_set(left), Array(parts)[(index + 1)[: len(index)]])),
                     ]
-                    with m.If(~row | ~several):
-                        m.d.sync += index.eq(index + 1)
-                        with m.If(index == words - 1):
-                            m.d.sync += [wanted.eq(present), place.eq(place + words), blocks.eq(blocks - 1)]
-                            m.d.sync += [mask.eq(0) for mask in parts]
-                            m.next = "KEPT"
-                            with m.If(blocks == 1):
-                                m.next = "IDLE"
+                with m.If(next_row):
+                    m.d.sync += index.eq(index + 1)
+                    with m.If(index == words - 1):
+                        m.d.comb += rows_end.eq(1)
+                        m.next = "KEPT"
+                        with m.If(is_last):
+                            m.next = "IDLE"
         return m
 
-    def _ask(self, m: Module, begins: Signal, begun: Signal, present: Signal) -> None:
-        """Asks for the lines of all steps, then for the next ones of those that have the tile, ahead of their use."""
+    def _note(
+        self, m: Module, writes: Signal, visited: Signal, differ: Value, at_place: Signal
+    ) -> tuple[Signal, Signal, Value, Value, Value]:
+        """Which places have a part of each row that ends in the lines at hand, the row in front first.
+
+        Returns what takes a part away and what a row; whether the row in front has any part and several; the first one's place.
+        """
+        left, *others = rows = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(2 * self.lanes)]
+        some, several, lowest = _lowest(left)
+        next_part, next_row = Signal(), Signal()
+        # What a line says of its place comes in the cycle after it, while the place's bits are 0; `ends` is 0 in other cycles.
+        told, ends = Signal(), Signal(len(rows))
+        m.d.sync += [told.eq(writes & visited), ends.eq(Mux(writes, differ, 0))]
+        following = [Mux(several, left & (left - 1), others[0]), *others[1:], Const(0, MOST_PARTS)]
+        for n in range(MOST_PARTS):
+            tells = told & at_place[n + 1]
+            with m.If(next_part | tells):
+                m.d.sync += left[n].eq(following[0][n] | ends[0])
+            with m.If(next_row | tells):
+                m.d.sync += [row[n].eq(following[k][n] | ends[k]) for k, row in enumerate(others, 1)]
+        return next_part, next_row, some, several, lowest
+
+    def _ask(
+        self, m: Module, begins: Signal, begun: Signal, last: Value, tells: Value, come: Signal, visited: Signal
+    ) -> None:
+        """Asks for the lines of all steps, then for the next ones of those that have the tile, ahead of their use.
+
+        ``last``: a step's last line, from 0. ``tells``: whether the step ``come`` has the tile is known, as ``visited`` says.
+        """
         words = 2 * self.lanes
-        line_bytes = WORD_BYTES * words
-        line = Signal(self.address_width)  # of the first step
-        address = Signal(self.address_width)
-        step = Signal(range(MOST_PARTS + 1))
-        later = Signal()  # the first lines have been asked for
-        left = Signal(POSITION_WIDTH)  # lines of a step that are still to be asked for
-        asks = Signal()
         shift = (words - 1).bit_length()
-        line_bits = (line_bytes - 1).bit_length()
-        base = Cat(Const(0, line_bits), word_address(self.positions, self.first)[line_bits:])
+        line_bits = (WORD_BYTES * words - 1).bit_length()
+        line = Signal(self.address_width - line_bits)  # of the first step; addresses are in lines
+        address = Signal.like(line)
+        origin, distance = Signal.like(line), Signal.like(line)
+        index = Signal(POSITION_WIDTH - shift)
+        step, last_step = Signal(range(MOST_PARTS)), Signal(range(MOST_PARTS))
+        m.d.sync += last_step.eq(self.steps - 1)
+        asking = Signal()
+        later = Signal()  # the first lines have been asked for
+        asks, moves, ends = Signal(), Signal(), Signal()
+        m.submodules.present = present = memory.Memory(shape=1, depth=MOST_PARTS, init=[])
+        write, read = present.write_port(), present.read_port(domain="comb")
         m.d.comb += [
-            asks.eq(~later | (begun & (present >> step)[0])),
-            self.read_request.valid.eq((left != 0) & asks),
-            self.read_request.payload.address.eq(address),
+            write.en.eq(tells),
+            write.addr.eq(come),
+            write.data.eq(visited),
+            read.addr.eq(step),
+            asks.eq(~later | (begun & read.data)),
+            self.read_request.valid.eq(asking & asks),
+            self.read_request.payload.address.eq(Cat(Const(0, line_bits), address)),
             self.read_request.payload.beats.eq(1),
+            moves.eq(asking & Mux(asks, self.read_request.ready, begun)),
+            ends.eq(step == last_step),
+            # One sum: where the first line lies, the same step's next one, or the next step's.
+            origin.eq(Mux(begins, self.positions[line_bits:], Mux(ends, line, address))),
+            distance.eq(Mux(begins, self.first[shift:], Mux(ends, 1, self.stride[shift:]))),
         ]
-        with m.If((left != 0) & Mux(asks, self.read_request.ready, begun)):
-            m.d.sync += [step.eq(step + 1), address.eq(address + (self.stride << 2))]
-            with m.If(step + 1 == self.steps):
-                m.d.sync += [step.eq(0), later.eq(1), left.eq(left - 1)]
-                m.d.sync += [line.eq(line + line_bytes), address.eq(line + line_bytes)]
+        with m.If(begins | moves):
+            m.d.sync += [address.eq(origin + distance), step.eq(step + 1)]
+        with m.If(begins | (moves & ends)):
+            m.d.sync += [line.eq(origin + distance), step.eq(0), later.eq(~begins), index.eq(index + 1)]
+        with m.If(moves & ends & (index == last)):
+            m.d.sync += asking.eq(0)
         with m.If(begins):
-            m.d.sync += [
-                later.eq(0),
-                line.eq(base),
-                address.eq(base),
-                step.eq(0),
-                left.eq((self.first[:shift] + self.rows + words) >> shift),
-            ]
+            m.d.sync += [asking.eq(1), index.eq(0)]
+
+
+def _found(words: int) -> data.StructLayout:
+    """A row's part, or that there is none: which of the kept words it lies between. ``odd``: the odd one is the first."""
+    words_of = {"even_word": range(words // 2 + 1), "odd_word": range(words // 2)}
+    return data.StructLayout({"valid": 1, "odd": 1, **words_of, "empty": 1, "more": 1})
+
+
+def _locate(m: Module, fiber: Any, kept: Any, found: Any) -> None:
+    """A part lies between two neighbours of the kept words: one at an even place, one at an odd place."""
+    words = len(kept)
+    odd = found.odd
+    even_word, odd_word = Signal(32), Signal(32)
+    origin = Signal(32)
+    # Above the bit that the carry in comes from: the even word less the odd one, and 1 less where the even one is first.
+    apart = Signal(33)
+    m.d.comb += [
+        even_word.eq(Cat(kept[n] for n in range(0, words, 2)).word_select(found.even_word, 32)),
+        odd_word.eq(Cat(kept[n] for n in range(1, words, 2)).word_select(found.odd_word, 32)),
+        origin.eq(Mux(odd, odd_word, even_word)),
+        apart.eq(Cat(odd, even_word) + Cat(odd, ~odd_word)),
+        fiber.in_memory.eq(1),
+        fiber.position.eq(origin - 1),
+        fiber.more.eq(found.more),
+    ]
+    with m.If(~found.empty):  # `~(x - 1)` is `-x`
+        m.d.comb += fiber.length.eq(Mux(odd, apart[1:], ~apart[1:]))
+
+
+def _lowest(bits: Value) -> tuple[Value, Value, Value]:
+    """Whether any of the bits is set, whether several are, and the index of the lowest one, 0 without any."""
+    if len(bits) == 1:
+        return bits, Const(0, 1), Const(0, 0)
+    half = len(bits) // 2
+    (low, more_low, index_low), (high, more_high, index_high) = _lowest(bits[:half]), _lowest(bits[half:])
+    return low | high, more_low | more_high | (low & high), Cat(Mux(low, index_low, index_high), high & ~low)
