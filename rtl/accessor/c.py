@@ -384,13 +384,16 @@ def _before_step(m: Module, owner: AccessorC, take: Signal) -> Signal:
     words, want = Signal(POSITION_WIDTH, name="before_step"), owner.tile.payload
     if owner.joins:
         with m.If(take):
-            m.d.sync += words.eq(Mux(owner.joined & ~want.last_k, _times(want.step, owner.part_words), 0))
+            m.d.sync += words.eq(Mux(owner.joined & ~want.last_k, _times(want.step[:-1], owner.part_words), 0))
     return words
 
 
-def _times(number: Signal, value: Value) -> Value:
-    """Their product, a sum for each bit of ``number``."""
+def _times(number: Value, value: Value) -> Value:
+    """Their product, as wide as ``value``: a sum for each bit, where it is set. Tools make more of plain sums of many."""
+    half, width = len(number) // 2, len(value)
+    if half > 1:
+        return (_times(number[:half], value) + (_times(number[half:], value) << half))[:width]
     total: Any = Const(0, 1)
-    for n in range(len(number)):
-        total = total + Mux(number[n], value << n, 0)
+    for n, bit in enumerate(number):
+        total = Mux(bit, total + (value << n), total)[:width]
     return total

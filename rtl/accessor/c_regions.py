@@ -48,9 +48,9 @@ def give_regions(m: Module, accessor: Any, writers: Sequence[Any], final: Value,
         scratch.capacity.eq(regions.scratch_bytes),
         positions.region.eq(
             Mux(
-                final,
-                Mux(whole_rows, regions.pointers, regions.tile_positions),
-                Mux(joined, regions.partial1, regions.tile_positions),
+                final & whole_rows,
+                regions.pointers,
+                Mux(~final & joined, regions.partial1, regions.tile_positions),
             )
         ),
         accessor.overflow.eq(Cat(rows.overflow, partials.overflow, scratch.overflow)),

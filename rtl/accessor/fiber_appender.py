@@ -11,7 +11,7 @@ from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..mint.record_packer import RecordPacker
-from ..storage import COORDINATE_WIDTH, byte_count, line_address
+from ..storage import COORDINATE_WIDTH, byte_count, element_count, line_address
 from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
 from .line_packer import LinePacker, packed_line
 from .line_writer import REQUESTS_WIDTH, LineWriter
@@ -41,8 +41,8 @@ class FiberAppender(Block):
         Bytes that may be written from ``region`` on, counted as if each element took 8.
     restart : In(1)
         The next fiber goes to the region's begin again. Only between fibers, after a flush and while ``settled``.
-    position : Out(POSITION_WIDTH)
-        Elements appended since ``restart``, the next element's position.
+    position, after : Out(POSITION_WIDTH)
+        Elements appended since ``restart``, the next element's position; the same with the word at hand.
     keep_lines : In(POSITION_WIDTH), kept : Out(stream(packed_line))
         With ``keeps``: so many lines of the region go this way. Changes only with ``restart``.
     words : In(stream)
@@ -85,7 +85,7 @@ class FiberAppender(Block):
                 "region": In(address_width),
                 "capacity": In(address_width),
                 "restart": In(1),
-                "position": Out(POSITION_WIDTH),
+                **dict.fromkeys(("position", "after"), Out(POSITION_WIDTH)),
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "ends": Out(stream.Signature(POSITION_WIDTH)),
                 "flush": In(1),
@@ -124,7 +124,7 @@ class FiberAppender(Block):
         connect(m, flipped(self.ends), ends.o)
 
         word = self.words.payload
-        after = packer.position + word.count
+        shift = lanes.bit_length()
         bytes_after = Signal(self.address_width)
         allowed = Signal()
         flushing = Signal()  # the writer has not come to the end of what was flushed
@@ -132,21 +132,24 @@ class FiberAppender(Block):
         roomy = Signal()
         checked = Signal()
         fits = Signal()
-        far = byte_count(packer.position + 2 * lanes)
+        free = Signal(max(self.address_width, POSITION_WIDTH) + 1)  # elements; its highest bit: less than none
+        enough = free[shift:-1].any()  # for two lines
         m.d.sync += [
-            roomy.eq((far <= self.capacity) & ~self.restart),
+            roomy.eq(~free[-1] & enough & ~self.restart),
             checked.eq(self.words.valid & ~self.words.ready & ~self.restart),
-            fits.eq(bytes_after <= self.capacity),
+            fits.eq(~free[-1] & (enough | (free[:shift] >= word.count))),
         ]
         m.d.comb += [
             self.position.eq(packer.position),
-            bytes_after.eq(byte_count(after)),
+            self.after.eq(packer.after),
+            free.eq(element_count(self.capacity) - packer.position),
+            bytes_after.eq(byte_count(packer.after)),
             allowed.eq(~flushing & (roomy | (checked & fits)) & (ends.i.ready | ~word.last)),
             packer.words.valid.eq(self.words.valid & allowed),
             packer.words.payload.eq(word),
             self.words.ready.eq(packer.words.ready & allowed),
             ends.i.valid.eq(self.words.valid & self.words.ready & word.last),
-            ends.i.payload.eq(after),
+            ends.i.payload.eq(packer.after),
             packer.flush.eq(self.flush),
             packer.restart.eq(self.restart),
         ]

@@ -38,8 +38,8 @@ class LinePacker(Block):
     lines : Out(stream)
         Completed lines, in order. Combinational from ``words``. A line that waits is withdrawn by ``flush`` (it comes
         again behind what was held) and by ``restart``.
-    position : Out(POSITION_WIDTH)
-        Elements packed since ``restart``; with ``apart`` of no meaning.
+    position, after : Out(POSITION_WIDTH)
+        Elements packed since ``restart``, and with the word at hand; with ``apart`` of no meaning.
     flush : In(1)
         Pulse: hands out what is held of a line that is not complete. The same line comes again later, its mask then
         naming the lanes that are new.
@@ -65,7 +65,7 @@ class LinePacker(Block):
                 "words": In(stream.Signature(fiber_word(lanes))),
                 **({"apart": In(1), "line": In(POSITION_WIDTH)} if self.has_apart else {}),
                 "lines": Out(stream.Signature(packed_line(lanes))),
-                "position": Out(POSITION_WIDTH),
+                **dict.fromkeys(("position", "after"), Out(POSITION_WIDTH)),
                 "flush": In(1),
                 "flushed": Out(1),
                 "restart": In(1),
@@ -97,6 +97,7 @@ class LinePacker(Block):
         m.d.comb += [
             total.eq(lane + word.count),
             line.eq(self.position[shift:]),
+            self.after.eq(Cat(lane, line) + word.count),
             leaves.eq(crosses),
             take.eq(self.words.valid & self.words.ready),
             self.words.ready.eq(~flushing & (~leaves | out.ready)),
@@ -125,7 +126,7 @@ class LinePacker(Block):
             for n in range(lanes):
                 m.d.comb += out.payload.mask[n].eq(n >= written)
         with m.If(take):
-            m.d.sync += self.position.eq(Cat(lane, line) + word.count)
+            m.d.sync += self.position.eq(self.after)
             with m.If(crosses):
                 m.d.sync += written.eq(0)
         with m.If(self.flush):

@@ -154,7 +154,6 @@ class ScratchWriter(Block):
         allowed = Signal()
         taken = Signal()
         first_element = Signal(POSITION_WIDTH)
-        after = Signal(POSITION_WIDTH)
         complete = Signal(scratch_fiber(self.scratch_slots))
         m.d.comb += [
             appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled & (kept.level == 0)),
@@ -164,7 +163,6 @@ class ScratchWriter(Block):
             self.words.ready.eq(appender.words.ready & allowed),
             appender.ends.ready.eq(1),
             taken.eq(self.words.valid & self.words.ready),
-            after.eq(appender.position + word.count),
             appender.flush.eq(taken & word.last),
         ]
         with m.If(appender.restart):
@@ -172,10 +170,10 @@ class ScratchWriter(Block):
         with m.If(taken & word.last):
             m.d.sync += [
                 fresh.eq(0),
-                first_element.eq(after),
+                first_element.eq(appender.after),
                 complete.slot.eq(present),
                 complete.position.eq(first_element),
-                complete.length.eq(after - first_element),
+                complete.length.eq(appender.after - first_element),
             ]
 
         retired = Signal(REQUESTS_WIDTH)

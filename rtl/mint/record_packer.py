@@ -42,8 +42,8 @@ class RecordPacker(Block):
         Elements from lane 0.
     lines : Out(stream)
         Completed beats, in order, and after a flush the one that is not complete. That comes again when more of it is known.
-    position : Out(POSITION_WIDTH)
-        Elements taken since ``restart``.
+    position, after : Out(POSITION_WIDTH)
+        Elements taken since ``restart``, and with the word at hand.
     flush : In(1), flushed : Out(1)
         Pulse: hands out all that was taken. High for the cycle in which that ends.
     restart : In(1)
@@ -68,7 +68,7 @@ class RecordPacker(Block):
                 "plain": In(1),
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "lines": Out(stream.Signature(packed_words(lanes))),
-                "position": Out(POSITION_WIDTH),
+                **dict.fromkeys(("position", "after"), Out(POSITION_WIDTH)),
                 "flush": In(1),
                 "flushed": Out(1),
                 "restart": In(1),
@@ -111,8 +111,9 @@ class RecordPacker(Block):
             m.d.sync += opened.eq(1)
         with m.If(ends & packer.groups.ready):
             m.d.sync += ending.eq(1)
+        m.d.comb += self.after.eq(self.position + word.count)
         with m.If(take):
-            m.d.sync += [self.position.eq(self.position + word.count), next_bit.eq(next_bit + word.count * width)]
+            m.d.sync += [self.position.eq(self.after), next_bit.eq(next_bit + word.count * width)]
         with m.If(self.flush):
             m.d.sync += flushing.eq(1)
         with m.Elif(self.flushed):
