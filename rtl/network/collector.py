@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.counter import mark_bits, next_mark
 from ..lib.onehot import onehot_select
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, collected_word, fiber_word
@@ -19,7 +20,7 @@ __all__ = ["Collector"]
 class Collector(Block):
     """Gathers the fibers of the PEs in row order, rows of C and scratch fibers each in an order of their own.
 
-    A scratch fiber waits only for scratch fibers. Words of the two kinds may take turns.
+    A scratch fiber waits only for scratch fibers. Words of the two kinds may take due.
 
     Each PE gives the fibers of its tickets in the order of these, whatever their kind. So a fiber may be taken when as
     many of the other kind have left its PE as had tickets there before it.
@@ -43,7 +44,7 @@ class Collector(Block):
     fibers : In(stream).array(pes)
         What each PE gives: the fibers of its jobs in job order, ``last`` on a fiber's last word.
     collected : Out(stream)
-        One word a cycle, registered. When both have one, they take turns.
+        One word a cycle, registered. When both have one, they take due.
     merged_out : Out(1)
         The last word of a fiber whose ticket says ``merged`` has left its PE.
     scratch_open : In(1)
@@ -85,20 +86,20 @@ class Collector(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         pe = range(max(2, self.pes))
-        # Tickets and fibers of each kind at each PE; no more apart than wait here, which a count can tell.
-        before = (self.depth + 3).bit_length()  # bits of such a count, modulo
-        row_shape = data.StructLayout({"pe": pe, "before": before, "merged": 1, "bound": POSITION_WIDTH})
-        scratch_shape = data.StructLayout(
-            {"pe": pe, "before": before, "first": 1, "slot": range(max(2, self.scratch_slots))}
-        )
         few = max(8, self.depth // 8)
+        # Tickets and fibers of each kind at each PE have marks; no more apart than tickets of the kind wait here.
+        bits = [mark_bits(waiting + 3) for waiting in (self.depth, few)]
+        row_shape = data.StructLayout({"pe": pe, "before": bits[1], "merged": 1, "bound": POSITION_WIDTH})
+        scratch_shape = data.StructLayout(
+            {"pe": pe, "before": bits[0], "first": 1, "slot": range(max(2, self.scratch_slots))}
+        )
         m.submodules.rows = rows = StreamQueue(shape=row_shape, depth=self.depth, block_memory=self.depth > 32)
         m.submodules.scratch = scratch = StreamQueue(shape=scratch_shape, depth=few)
         m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.scratch_slots), depth=2)
         queues = (rows, scratch)
 
-        given = [Array(Signal(before, name=f"given{k}_{n}") for n in range(self.pes)) for k in range(2)]
-        left = [Array(Signal(before, name=f"left{k}_{n}") for n in range(self.pes)) for k in range(2)]
+        given = [Array(Signal(bits[k], name=f"given{k}_{n}") for n in range(self.pes)) for k in range(2)]
+        left = [Array(Signal(bits[k], name=f"left{k}_{n}") for n in range(self.pes)) for k in range(2)]
         ticket = self.tickets.payload
         m.d.comb += self.tickets.ready.eq(rows.i.ready & scratch.i.ready)
         for k, queue in enumerate(queues):
@@ -110,7 +111,7 @@ class Collector(Block):
             ]
             for n in range(self.pes):
                 with m.If(mine & (ticket.pe == n)):
-                    m.d.sync += given[k][n].eq(given[k][n] + 1)
+                    m.d.sync += given[k][n].eq(next_mark(given[k][n]))
         m.d.comb += [
             rows.i.payload.merged.eq(ticket.merged),
             rows.i.payload.bound.eq(ticket.bound),
@@ -121,7 +122,7 @@ class Collector(Block):
         # Whether a ticket's fiber is its PE's next one is known in the cycle after it has come to the head, and stays
         # so: nothing else leaves the PE before it.
         valids = Cat(fiber.valid for fiber in self.fibers)
-        heads, offers, words, waiting = [], [], [], []
+        heads, due, heres, waiting = [], [], [], []
         for k, queue in enumerate(queues):
             shape = data.StructLayout({"on": self.pes, "ticket": queue.shape})
             following = StreamSkid(shape=queue.shape)
@@ -130,39 +131,41 @@ class Collector(Block):
             m.submodules[f"head{k}"] = head
             connect(m, queue.o, following.i)
             after, present = following.o.payload, head.o.payload
-            turn = Signal(name=f"turn{k}")
-            offer = Signal(name=f"offer{k}")
-            word = Signal(fiber_word(self.lanes), name=f"word{k}")
+            turn = Signal(name=f"turn{k}")  # there is a ticket, and its fiber is its PE's next one
+            here = Signal(name=f"here{k}")  # that PE has a word
             m.d.comb += [
                 head.i.valid.eq(following.o.valid),
                 following.o.ready.eq(head.i.ready),
                 head.i.payload.on.eq(Cat(after.pe == n for n in range(self.pes))),
                 head.i.payload.ticket.eq(after),
-                offer.eq(head.o.valid & turn & (valids & present.on).any()),
-                word.eq(onehot_select(present.on, [fiber.payload for fiber in self.fibers])),
+                here.eq((valids & present.on).any()),
             ]
             with m.If(head.i.ready):
-                m.d.sync += turn.eq(left[1 - k][after.pe] == after.before)
+                m.d.sync += turn.eq(following.o.valid & (left[1 - k][after.pe] == after.before))
             with m.Elif(onehot_select(present.on, list(left[1 - k])) == present.ticket.before):
                 m.d.sync += turn.eq(1)
             heads.append(head.o)
-            offers.append(offer & self.scratch_open if k else offer)
-            words.append(word)
+            due.append(turn & self.scratch_open if k else turn)
+            heres.append(here)
             waiting.append((queue.level != 0) | following.o.valid | head.o.valid)
         row, one = heads[0].payload.ticket, heads[1].payload.ticket
 
         last_scratch = Signal()  # the last word taken was one of scratch
-        chosen = Signal()
+        chosen = Signal()  # scratch; of no meaning while nothing is valid, which keeps the selection of words short
+        granted = Signal(self.pes)  # the PE whose word is taken, one-hot
+        word = Signal(fiber_word(self.lanes))
         valid = Signal()
         take = Signal()
         ends = Signal()
         m.d.comb += [
-            chosen.eq(offers[1] & (~offers[0] | ~last_scratch)),
-            valid.eq(offers[0] | offers[1]),
+            chosen.eq(Mux(due[0] & last_scratch, ~heres[0], due[1] & heres[1])),
+            valid.eq((due[0] & heres[0]) | (due[1] & heres[1])),
             take.eq(valid & out.i.ready),
-            ends.eq(take & Mux(chosen, words[1].last, words[0].last)),
+            granted.eq(Mux(chosen, heads[1].payload.on, heads[0].payload.on)),
+            word.eq(onehot_select(granted, [fiber.payload for fiber in self.fibers])),
+            ends.eq(take & word.last),
             out.i.valid.eq(valid),
-            out.i.payload.word.eq(Mux(chosen, words[1], words[0])),
+            out.i.payload.word.eq(word),
             out.i.payload.scratch.eq(chosen),
             out.i.payload.first.eq(chosen & one.first),
             out.i.payload.slot.eq(one.slot),
@@ -179,9 +182,8 @@ class Collector(Block):
         with m.If(take):
             m.d.sync += last_scratch.eq(chosen)
         for n in range(self.pes):
-            granted = [heads[k].payload.on[n] & (chosen == k) for k in range(2)]
-            m.d.comb += self.fibers[n].ready.eq(take & (granted[0] | granted[1]))
+            m.d.comb += self.fibers[n].ready.eq(take & granted[n])
             for k in range(2):
-                with m.If(ends & granted[k]):
-                    m.d.sync += left[k][n].eq(left[k][n] + 1)
+                with m.If(ends & granted[n] & (chosen == k)):
+                    m.d.sync += left[k][n].eq(next_mark(left[k][n]))
         return m
