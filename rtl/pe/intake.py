@@ -106,14 +106,17 @@ class JobIntake(Block):
         take = Signal()
         ends_job = Signal()
         left = Signal(POSITION_WIDTH + (self.radix * self.jobs_under_way).bit_length())  # nonzeros to be merged
+        fewer = Signal.like(left)  # without the one that has left the merge
         near = Signal()  # to the end of the jobs taken; once so, it stays so until another one comes
         m.d.comb += [
             self.leaves.ready.eq(opened | (job_fits & near & (under_way != self.jobs_under_way))),
             take.eq(self.leaves.valid & self.leaves.ready),
             ends_job.eq(take & item.last),
         ]
+        m.d.comb += fewer.eq(left - self.merged)
         m.d.sync += [
-            left.eq(left + Mux(take, item.length, 0) - self.merged),
+            # Whether a leaf is taken is known late: that only selects.
+            left.eq(Mux(take, fewer + item.length, fewer)),
             near.eq((left <= self.margin) & ~take),
         ]
         begin = take & ~opened
@@ -124,15 +127,15 @@ class JobIntake(Block):
             m.d.sync += turn.eq(turn + 1)
 
         lane = item.position[:lane_bits]
-        span = Signal(len(item.length) + 1)  # nonzeros from the beginning of the first line to the end of the segment
+        # Lines beyond the full ones: the first and the last may hold nonzeros in a part of their lanes alone.
+        extra = (item.length[:lane_bits] + lane + (self.lanes - 1)) >> lane_bits
         m.d.comb += [
-            span.eq(item.length + lane),
             feeds.i.valid.eq(take),
             feeds.i.payload.in_memory.eq(item.in_memory),
             *passed(item, feeds.i.payload, "unit scratch"),
             feeds.i.payload.last.eq(item.last),
             feeds.i.payload.line.eq(item.position[lane_bits:]),
-            feeds.i.payload.lines.eq(Mux(item.length == 0, 0, (span + (self.lanes - 1)) >> lane_bits)),
+            feeds.i.payload.lines.eq(item.length[lane_bits:] + Mux(item.length == 0, 0, extra)),
             unpacks.i.valid.eq(take),
             unpacks.i.payload.last.eq(item.last),
             unpacks.i.payload.lane.eq(lane),
