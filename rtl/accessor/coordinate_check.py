@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
@@ -31,7 +31,7 @@ class CoordinateCheck(Block):
     low, high : In
         Bounds, constant while lines come and for 2 cycles after.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
-        Pulse, 2 cycles after the line: ``coordinate`` is out of order or out of bounds. ``high`` is compared with the
+        Pulse, 2 cycles after the line: ``coordinate``, which means something then only, is out of order or out of bounds. ``high`` is compared with the
         fiber's last coordinate only, which is its highest one or comes after one that is out of order.
 
     Timing
@@ -65,33 +65,45 @@ class CoordinateCheck(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        moved = Signal()
         kind = Signal()
         last = Signal()
         mask = Signal(self.lanes)
         at = [Signal(COORDINATE_WIDTH, reset_less=True, name=f"coordinate{n}") for n in range(self.lanes)]
-        m.d.sync += [moved.eq(self.moved), kind.eq(self.kind), last.eq(self.last), mask.eq(self.mask)]
+        m.d.sync += [last.eq(self.moved & self.last), mask.eq(Mux(self.moved, self.mask, 0))]
         m.d.sync += [coordinate.eq(self.line[n].coordinate) for n, coordinate in enumerate(at)]
 
-        fresh = Array(Signal(init=1, name=f"fresh{n}") for n in range(2))  # no coordinate of the fiber has come
-        before = Array(Signal(COORDINATE_WIDTH, name=f"before{n}") for n in range(2))  # the fiber's last one so far
+        # Of the fiber of the present kind, and of that of the other one: they change places when lines of that one come.
+        fresh, other_fresh = Signal(init=1), Signal(init=1)  # no coordinate of the fiber has come
+        bound = Signal(COORDINATE_WIDTH)  # the fiber's last coordinate so far, or the lower bound
+        other_last = Signal(COORDINATE_WIDTH)
         newest = Signal(COORDINATE_WIDTH)
-        m.d.comb += newest.eq(before[kind])
+        still_fresh = Signal()
+        changes = Signal()
+        m.d.comb += [
+            newest.eq(bound),
+            still_fresh.eq(last | (fresh & ~mask.any())),
+            changes.eq(self.moved & (self.kind != kind)),
+        ]
         for n, coordinate in enumerate(at):
             with m.If(mask[n]):
                 m.d.comb += newest.eq(coordinate)
+        next_fresh = Mux(changes, other_fresh, still_fresh)
+        m.d.sync += [fresh.eq(next_fresh), bound.eq(Mux(next_fresh, self.low, Mux(changes, other_last, newest)))]
+        with m.If(changes):
+            m.d.sync += [kind.eq(self.kind), other_fresh.eq(still_fresh), other_last.eq(newest)]
 
-        def falls(coordinate: Signal, other: Any) -> Any:
-            return coordinate < other if self.repeats else coordinate <= other
-
-        m.d.sync += self.wrong.eq(0)
-        with m.If(moved):
-            m.d.sync += [fresh[kind].eq(last | (fresh[kind] & ~mask.any())), before[kind].eq(newest)]
-            with m.If(last & (mask.any() | ~fresh[kind]) & (newest >= self.high)):
-                m.d.sync += [self.wrong.eq(1), self.coordinate.eq(newest)]
-            for n, coordinate in enumerate(at):
-                first = Mux(fresh[kind], coordinate < self.low, falls(coordinate, before[kind]))
-                wrong = Mux(mask[n - 1], falls(coordinate, at[n - 1]), first) if n else first
-                with m.If(mask[n] & wrong):
-                    m.d.sync += [self.wrong.eq(1), self.coordinate.eq(coordinate)]
+        wrong = Signal(self.lanes)
+        too_high = last & (mask.any() | ~fresh) & (newest >= self.high)
+        for n, coordinate in enumerate(at):
+            behind = mask[n - 1] if n else Const(0)  # a coordinate that is in the same line
+            below = Mux(behind, at[n - 1], bound)
+            # A bit more at the end tells whether an equal coordinate is wrong, one at the top whether there is a coordinate:
+            # so what selects comes out of the comparison as it is.
+            distinct = 0 if self.repeats else behind | ~fresh
+            m.d.comb += wrong[n].eq(Cat(0, coordinate, ~mask[n]) < Cat(distinct, below))
+        # The last one that is wrong is told; that of the last lane is the newest one.
+        m.d.sync += [self.wrong.eq(wrong.any() | too_high), self.coordinate.eq(newest)]
+        for n, coordinate in enumerate(at[:-1]):
+            with m.If(wrong[n] & ~wrong[n + 1 :].any()):
+                m.d.sync += self.coordinate.eq(coordinate)
         return m
