@@ -31,8 +31,9 @@ class CoordinateCheck(Block):
     low, high : In
         Bounds, constant while lines come and for 2 cycles after.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
-        Pulse, 2 cycles after the line: ``coordinate``, which means something then only, is out of order or out of bounds. ``high`` is compared with the
-        fiber's last coordinate only, which is its highest one or comes after one that is out of order.
+        Pulse, 2 cycles after the line: ``coordinate``, which means something then only, is out of order or out of bounds.
+        ``high`` is compared with the fiber's last coordinate only, which is its highest one or comes after one that is
+        out of order.
 
     Timing
     ------

@@ -78,18 +78,23 @@ class LeafSizer(Block):
         m.submodules.known = known = StreamQueue(shape=self.sized.payload.shape(), depth=2)
         item, leaf = came.o.payload, came.o.payload.leaf
         covering = Signal(POSITION_WIDTH + 1 - shift)
+        of_region = max(
+            self.line_address_width + 1, self.short_lines.bit_length()
+        )  # bits of a number of lines to compare with
         wanted = item.present & leaf.in_memory & (~leaf.unit | self.units) & (leaf.length != 0)
         m.d.comb += [
             came.i.valid.eq(self.leaves.valid),
             came.i.payload.eq(self.leaves.payload),
             self.leaves.ready.eq(came.i.ready),
-            covering.eq((leaf.length + leaf.position[:shift] + (self.lanes - 1)) >> shift),
+            covering.eq(
+                leaf.length[shift:] + ((leaf.length[:shift] + leaf.position[:shift] + (self.lanes - 1)) >> shift)
+            ),
             known.i.valid.eq(came.o.valid),
             came.o.ready.eq(known.i.ready),
             known.i.payload.item.eq(item),
             known.i.payload.lines.eq(covering),
-            known.i.payload.short.eq(covering <= self.short_lines),
-            known.i.payload.wanted.eq(wanted & (covering <= self.lines)),
+            known.i.payload.short.eq(~covering[of_region:].any() & (covering[:of_region] <= self.short_lines)),
+            known.i.payload.wanted.eq(wanted & ~covering[of_region:].any() & (covering[:of_region] <= self.lines)),
             self.sized.valid.eq(known.o.valid),
             self.sized.payload.eq(known.o.payload),
             known.o.ready.eq(self.sized.ready),
