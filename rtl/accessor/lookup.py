@@ -109,8 +109,10 @@ class FiberLookup(Block):
         m.submodules.placed = placed = StreamRegister(shape=selection())
         wrapped = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
         start, back = Signal(signed(POSITION_WIDTH + 1)), Signal(signed(POSITION_WIDTH + 1))
-        m.d.sync += [start.eq(self.entry - self.origin), back.eq(self.entry - self.entries - self.origin)]
+        from_origin = Signal.like(start)
+        m.d.sync += [start.eq(from_origin), back.eq(from_origin - self.entries)]
         m.d.comb += [
+            from_origin.eq(self.entry - self.origin),
             wrapped.eq(self.selections.payload.index + back),
             placed.i.valid.eq(self.selections.valid),
             self.selections.ready.eq(placed.i.ready),
@@ -186,7 +188,8 @@ class FiberLookup(Block):
         length = Signal(POSITION_WIDTH)
         found = out.payload.leaf
         m.d.comb += [
-            length.eq(Mux(self.streaming, second_word - first_word, entry.length)),
+            # What is subtracted is 0 for an entry: selected behind the words, the length would be late.
+            length.eq(Mux(self.streaming, second_word, entry.length) - Mux(self.streaming, first_word, 0)),
             out.payload.present.eq(head.present & (length != 0)),
             found.length.eq(length),
             found.weight.eq(head.weight),
