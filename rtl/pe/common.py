@@ -1,5 +1,6 @@
 """What the parts of the Gustavson PE share: items of the merge, how a level reads its children, small tables."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -112,11 +113,21 @@ class Sweep:
 class Table:
     """A word for each node, in a RAM with one write port and any number of reads in the same cycle.
 
-    While ``sweep`` is active every word is set to ``initial``: nothing else may be written then. A read sees the
-    words as they were before this cycle's write.
+    While ``sweep`` is active every word is set to ``initial``: nothing else may be written then. A mapping says so of the fields
+    that it names; the others, which nobody may read before they are written, become anything. A read sees the words as they
+    were before this cycle's write.
     """
 
-    def __init__(self, m: Module, name: str, *, shape: ShapeLike, depth: int, sweep: Sweep, initial: int = 0) -> None:
+    def __init__(
+        self,
+        m: Module,
+        name: str,
+        *,
+        shape: ShapeLike,
+        depth: int,
+        sweep: Sweep,
+        initial: int | Mapping[str, int] = 0,
+    ) -> None:
         self._m = m
         self._name = name
         self._shape = shape
@@ -135,7 +146,12 @@ class Table:
         """Sets the word at ``index`` where ``enable``; called once."""
         active = self._sweep.active
         value = Signal(self._shape, name=f"{self._name}_written")
-        self._m.d.comb += Value.cast(value).eq(Mux(active, self._initial, Value.cast(word)))
+        self._m.d.comb += Value.cast(value).eq(Value.cast(word))
+        with self._m.If(active):
+            if isinstance(self._initial, int):
+                self._m.d.comb += Value.cast(value).eq(self._initial)
+            else:
+                self._m.d.comb += [value[name].eq(number) for name, number in self._initial.items()]
         if self._single:
             with self._m.If(enable | active):
                 self._m.d.sync += self._word.eq(value)

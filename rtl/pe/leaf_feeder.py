@@ -105,7 +105,9 @@ class LeafFeeder(Block):
         request = leaf_request(self.lanes, self.address_width, self.leaf_lines)
         state_shape = data.StructLayout({"finished": 1, "tail": pointer, "request": request})
         sweep = Sweep(m, self.radix)
-        states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep, initial=1)
+        states = Table(
+            m, "states", shape=state_shape, depth=self.radix, sweep=sweep, initial={"finished": 1, "tail": 0}
+        )
         heads = Table(m, "heads", shape=pointer, depth=self.radix, sweep=sweep)
         freed_head = heads.read(self.freed.leaf)
         freed_state = states.read(self.freed.leaf)

@@ -82,7 +82,7 @@ class LeafUnpacker(Block):
             }
         )
         sweep = Sweep(m, self.radix)
-        states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep)
+        states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep, initial={"head": 0})
         m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, node_depth=SLOTS)
         m.submodules.store = store = NodeStore(nodes=self.radix, node_depth=SLOTS, leaf_bits=0)
         connect(m, flipped(self.heads), store.heads)
@@ -130,7 +130,6 @@ class LeafUnpacker(Block):
         with m.If(following.first):
             m.d.sync += [
                 now.lane.eq(begun.lane),
-                now.length.eq(begun.length),
                 now.last.eq(begun.last),
                 is_void.eq(begun.void),
             ]
@@ -159,11 +158,13 @@ class LeafUnpacker(Block):
             self.freed.valid.eq(line_over),
             self.freed.leaf.eq(visit.node),
         ]
+        # The length is used up late enough in a visit to be selected there: it takes the longest to select.
+        length = Mux(visit.first, leaf.length, now.length)
         m.d.comb += [
             after.head.eq(Mux(line_over, next_head, now.head)),
             after.lane.eq(now.lane + 1),
-            after.length.eq(now.length - 1),
-            after.last.eq(now.length == 2),
+            after.length.eq(length - 1),
+            after.last.eq(length == 2),
         ]
         states.write(serve, visit.node, after)
 
