@@ -45,10 +45,15 @@ class RowBound(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         gathered = Signal(POSITION_WIDTH)
+        fresh = Signal(init=1)  # no leaf of the row has come: what is gathered is of another row
         grown = gathered + self.length
-        m.d.comb += self.bound.eq(Mux(gathered < self.columns, gathered, self.columns))
-        with m.If(self.row_ends):
-            m.d.sync += gathered.eq(Mux(self.adds, self.length, 0))
-        with m.Elif(self.adds):
-            m.d.sync += gathered.eq(Mux(grown[POSITION_WIDTH], (1 << POSITION_WIDTH) - 1, grown))
+        m.d.comb += self.bound.eq(Mux(fresh, 0, Mux(gathered < self.columns, gathered, self.columns)))
+        # Whether a leaf comes is known late: it enables, and selects nothing.
+        with m.If(self.row_ends | self.adds):
+            m.d.sync += [
+                fresh.eq(~self.adds),
+                gathered.eq(grown[:POSITION_WIDTH] | grown[POSITION_WIDTH].replicate(POSITION_WIDTH)),
+            ]
+            with m.If(self.row_ends | fresh):
+                m.d.sync += gathered.eq(self.length)
         return m

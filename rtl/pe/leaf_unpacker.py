@@ -158,7 +158,7 @@ class LeafUnpacker(Block):
             self.freed.valid.eq(line_over),
             self.freed.leaf.eq(visit.node),
         ]
-        # The length is used up late enough in a visit to be selected there: it takes the longest to select.
+        # In a first visit the leaf is in front: so many bits are selected once here, not twice where the state is looked up.
         length = Mux(visit.first, leaf.length, now.length)
         m.d.comb += [
             after.head.eq(Mux(line_over, next_head, now.head)),
