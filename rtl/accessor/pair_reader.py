@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..storage import word_address
+from ..storage import word_address, word_bytes, word_index
 from ..types import POSITION_WIDTH, pair, read_request, row_place
 from .word_reader import WordReader
 
@@ -82,78 +82,62 @@ class PairReader(Block):
             connect(m, flipped(self.read_request[n]), reader.read_request)
             connect(m, flipped(self.read_data[n]), reader.read_data)
 
-        run = self.run.payload
-        remaining = Signal(POSITION_WIDTH)
+        run, out = self.run.payload, self.pairs
+        first, second = readers
+        one, other = first.words, second.words
         single = Signal()
         planned = Signal()
         primed = Signal()  # `previous` is a begin; with ``planned`` its place has not left
         previous = Signal(POSITION_WIDTH)
         told = Signal()  # the place of `previous` has left
 
-        idle = remaining == 0
-        take = Signal()
+        # Both are ready when they have no word left: the last pair takes the last of each.
+        take = self.run.valid & self.run.ready
+        places = run.planned & ~run.single
+        pointers = word_index(run.pointers)
         m.d.comb += [
-            take.eq(self.run.valid & idle & readers[0].run.ready & (run.single | readers[1].run.ready)),
-            self.run.ready.eq(take),
-            readers[0].run.valid.eq(take),
-            readers[1].run.valid.eq(take & ~run.single),
-            readers[1].run.payload.address.eq(word_address(run.pointers, run.row + 1)),
-            readers[1].run.payload.count.eq(run.rows),
+            self.run.ready.eq(first.run.ready & second.run.ready),
+            first.run.valid.eq(take),
+            first.run.payload.address.eq(
+                word_address(Mux(run.single, run.pointers, run.positions), Mux(places, run.row << 1, run.row))
+            ),
+            first.run.payload.count.eq(Mux(places, run.rows << 1, run.rows)),
+            first.run.payload.more.eq(run.single),
+            second.run.valid.eq(take & ~run.single),
+            # Word `row + 1`: the ones carry.
+            second.run.payload.address.eq(word_bytes((Cat(1, pointers) + Cat(1, run.row))[1:])),
+            second.run.payload.count.eq(run.rows),
         ]
-        with m.If(run.single):
-            m.d.comb += [
-                readers[0].run.payload.address.eq(word_address(run.pointers, run.row)),
-                readers[0].run.payload.count.eq(run.rows + 1),
-            ]
-        with m.Else():
-            m.d.comb += [
-                readers[0].run.payload.address.eq(word_address(run.positions, run.row << run.planned)),
-                readers[0].run.payload.count.eq(run.rows << run.planned),
-            ]
         with m.If(take):
-            m.d.sync += [remaining.eq(run.rows), single.eq(run.single), planned.eq(run.planned), primed.eq(0)]
+            m.d.sync += [single.eq(run.single), planned.eq(places), primed.eq(0)]
 
-        out = self.pairs
+        goes = out.valid & out.ready
+        m.d.comb += [
+            out.payload.begin.eq(Mux(single | planned, previous, one.payload)),
+            out.payload.end.eq(Mux(single, one.payload, other.payload)),
+            self.places.valid.eq(planned & primed & one.valid),
+            self.places.payload.eq(one.payload),
+        ]
         with m.If(single):
-            with m.If(~primed):
-                m.d.comb += readers[0].words.ready.eq(~idle)
-                with m.If(readers[0].words.valid & ~idle):
-                    m.d.sync += [previous.eq(readers[0].words.payload), primed.eq(1)]
-            with m.Else():
-                m.d.comb += [
-                    out.valid.eq(readers[0].words.valid & ~idle),
-                    out.payload.begin.eq(previous),
-                    out.payload.end.eq(readers[0].words.payload),
-                    readers[0].words.ready.eq(out.ready & ~idle),
-                ]
-                with m.If(out.valid & out.ready):
-                    m.d.sync += previous.eq(readers[0].words.payload)
+            m.d.comb += [out.valid.eq(primed & one.valid), one.ready.eq(~primed | out.ready)]
+            with m.If(one.valid & one.ready):
+                m.d.sync += [previous.eq(one.payload), primed.eq(1)]
         with m.Elif(planned):
-            word = readers[0].words
             m.d.comb += [
-                self.places.valid.eq(primed & word.valid),
-                self.places.payload.eq(word.payload),
-                out.valid.eq(told & readers[1].words.valid),
-                out.payload.begin.eq(previous),
-                out.payload.end.eq(readers[1].words.payload),
-                readers[1].words.ready.eq(told & out.ready),
-                word.ready.eq(Mux(primed, self.places.ready, ~told | (out.valid & out.ready))),
+                out.valid.eq(told & other.valid),
+                other.ready.eq(told & out.ready),
+                one.ready.eq(Mux(primed, self.places.ready, ~told | goes)),
             ]
-            with m.If(out.valid & out.ready):
+            with m.If(goes):
                 m.d.sync += told.eq(0)
-            with m.If(word.valid & word.ready):
+            with m.If(one.valid & one.ready):
                 m.d.sync += [primed.eq(~primed), told.eq(primed)]
                 with m.If(~primed):
-                    m.d.sync += previous.eq(word.payload)
+                    m.d.sync += previous.eq(one.payload)
         with m.Else():
-            both = readers[0].words.valid & readers[1].words.valid & ~idle
             m.d.comb += [
-                out.valid.eq(both),
-                out.payload.begin.eq(readers[0].words.payload),
-                out.payload.end.eq(readers[1].words.payload),
-                readers[0].words.ready.eq(both & out.ready),
-                readers[1].words.ready.eq(both & out.ready),
+                out.valid.eq(one.valid & other.valid),
+                one.ready.eq(goes),
+                other.ready.eq(goes),
             ]
-        with m.If(out.valid & out.ready):
-            m.d.sync += remaining.eq(remaining - 1)
         return m

@@ -2,25 +2,25 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..storage import WORD_BYTES
-from ..types import POSITION_WIDTH, read_request
+from ..types import BEATS_WIDTH, POSITION_WIDTH, read_request
 
 __all__ = ["WordReader", "word_run"]
 
 
 def word_run(address_width: int) -> data.StructLayout:
-    """A run of ``count`` 32-bit words from the word-aligned byte ``address``."""
-    return data.StructLayout({"address": address_width, "count": POSITION_WIDTH})
+    """A run of ``count`` 32-bit words from the word-aligned byte ``address``; of one ``more`` where ``count`` is not 0."""
+    return data.StructLayout({"address": address_width, "count": POSITION_WIDTH, "more": 1})
 
 
 class WordReader(Block):
-    """Streams ``count`` consecutive 32-bit words of memory, one a cycle.
+    """Streams a run of consecutive 32-bit words of memory, one a cycle.
 
     Parameters
     ----------
@@ -66,36 +66,47 @@ class WordReader(Block):
         beat_bytes = words_per_beat * WORD_BYTES
         offset_bits = (beat_bytes - 1).bit_length()
 
-        remaining = Signal(POSITION_WIDTH)
         index = Signal(range(words_per_beat))
+        last_index = Signal.like(index)  # of the run's last word in its beat
+        beats = Signal(BEATS_WIDTH)  # that are not used up, the present one included
         requested = Signal(init=1)
-        request = Signal.like(self.read_request.payload)
+        address = Signal(self.address_width)
+        idle = Signal(init=1)
+        last_beat = Signal()  # beats == 1
 
-        first_word = self.run.payload.address[2:offset_bits]
-        covered = Signal(POSITION_WIDTH + 1)
+        run, request = self.run.payload, self.read_request
+        first_word = run.address[2:offset_bits]
+        take = self.run.valid & self.run.ready & (run.count != 0)
+        # One sum sizes a run, and takes a beat off it that is used up.
+        left = Signal(len(index) + BEATS_WIDTH)
+        used = Signal()
         m.d.comb += [
-            covered.eq(first_word + self.run.payload.count + (words_per_beat - 1)),
-            self.run.ready.eq((remaining == 0) & requested),
-            self.read_request.valid.eq(~requested),
-            self.read_request.payload.eq(request),
+            left.eq(
+                Mux(idle, run.count, Cat(last_index, beats))
+                + Mux(idle, first_word + run.more + (words_per_beat - 1), -words_per_beat)
+            ),
+            self.run.ready.eq(idle & requested),
+            request.valid.eq(~requested),
+            request.payload.address.eq(address),
+            request.payload.beats.eq(beats),
         ]
-        with m.If(self.run.valid & self.run.ready & (self.run.payload.count != 0)):
-            m.d.sync += [
-                remaining.eq(self.run.payload.count),
-                index.eq(first_word),
-                requested.eq(0),
-                request.address.eq(self.run.payload.address),
-                request.beats.eq(covered >> (offset_bits - 2)),
-            ]
-        with m.If(self.read_request.valid & self.read_request.ready):
+        with m.If(take):
+            m.d.sync += [idle.eq(0), index.eq(first_word), requested.eq(0), address.eq(run.address)]
+        with m.If(request.valid & request.ready):
             m.d.sync += requested.eq(1)
+        with m.If(take | used):
+            m.d.sync += [Cat(last_index, beats).eq(left), last_beat.eq(left[len(index) :] == 1)]
 
-        ends_beat = (index == words_per_beat - 1) | (remaining == 1)
+        words = self.words
+        ends_beat = (index == words_per_beat - 1) | ((index == last_index) & last_beat)
         m.d.comb += [
-            self.words.valid.eq(self.read_data.valid & (remaining != 0)),
-            self.words.payload.eq(self.read_data.payload.word_select(index, 32)),
-            self.read_data.ready.eq(self.words.valid & self.words.ready & ends_beat),
+            words.valid.eq(self.read_data.valid & ~idle),
+            words.payload.eq(self.read_data.payload.word_select(index, 32)),
+            used.eq(words.valid & words.ready & ends_beat),
+            self.read_data.ready.eq(used),
         ]
-        with m.If(self.words.valid & self.words.ready):
-            m.d.sync += [remaining.eq(remaining - 1), index.eq(Mux(ends_beat, 0, index + 1))]
+        with m.If(used & last_beat):
+            m.d.sync += idle.eq(1)
+        with m.If(words.valid & words.ready):
+            m.d.sync += index.eq(index + 1)
         return m
