@@ -156,13 +156,12 @@ class FiberReader(Block):
             connect(m, flipped(self.read_data[n]), pairs.read_data[n])
 
         tile = Signal(tile_rows())
-        remaining = Signal(POSITION_WIDTH)
         begun = Signal(init=1)
         want = self.tile.payload
         take = self.tile.valid & self.tile.ready
-        # Counts are compared in the cycle before. Only a tile that is taken ends the rest.
+        # Told a cycle late. Only a tile that is taken ends the rest.
         ended = Signal(init=1)
-        m.d.sync += ended.eq((remaining == 0) & begun & writer.idle & whole.idle & scanner.idle & ~take)
+        m.d.sync += ended.eq(pairs.run.ready & begun & writer.idle & whole.idle & scanner.idle & ~take)
         m.d.comb += [
             self.idle.eq(ended),
             self.tile.ready.eq(self.idle),
@@ -174,7 +173,7 @@ class FiberReader(Block):
             *passed(scanner, self, "wrong coordinate"),
         ]
         with m.If(take):
-            m.d.sync += [tile.eq(want), remaining.eq(want.rows), begun.eq(0)]
+            m.d.sync += [tile.eq(want), begun.eq(0)]
 
         writes = ~tile.whole & tile.advance
         m.submodules.next_positions = positions = StreamSkid(shape=POSITION_WIDTH)
@@ -198,27 +197,33 @@ class FiberReader(Block):
             m.d.sync += begun.eq(1)
 
         # Pairs, first lines of rows and segments go one of two ways.
-        for chosen, way, request, beats in (
-            (tile.whole, whole, whole.read_request, whole.read_data),
-            (~tile.whole, scanner, scanner.read_request[0], scanner.read_data[0]),
-        ):
-            m.d.comb += beats.payload.eq(self.read_data[2].payload)
+        first, beats = self.read_request[2], self.read_data[2]
+        ways = ((tile.whole, whole, whole.read_request, whole.read_data),)
+        ways += ((~tile.whole, scanner, scanner.read_request[0], scanner.read_data[0]),)
+        for chosen, way, request, lines in ways:
+            m.d.comb += [
+                way.pairs.valid.eq(pairs.pairs.valid & chosen),
+                way.pairs.payload.eq(pairs.pairs.payload),
+                request.ready.eq(first.ready & chosen),
+                way.segments.ready.eq(self.segments.ready & chosen),
+                lines.valid.eq(beats.valid & chosen),
+                lines.payload.eq(beats.payload),
+            ]
             with m.If(chosen):
                 m.d.comb += [
-                    *joined(pairs.pairs, way.pairs),
-                    *joined(request, self.read_request[2]),
-                    *joined(way.segments, self.segments),
-                    beats.valid.eq(self.read_data[2].valid),
-                    self.read_data[2].ready.eq(beats.ready),
+                    pairs.pairs.ready.eq(way.pairs.ready),
+                    first.valid.eq(request.valid),
+                    first.payload.eq(request.payload),
+                    self.segments.valid.eq(way.segments.valid),
+                    self.segments.payload.word.eq(way.segments.payload.word),
+                    self.segments.payload.begin.eq(way.segments.payload.begin),
+                    beats.ready.eq(lines.ready),
                 ]
+        # What only rows that are read whole have needs no choice.
+        m.d.comb += [
+            self.segments.payload[name].eq(whole.segments.payload[name]) for name in ("length", "bumped", "beyond")
+        ]
         for n in range(1, 3):
             connect(m, flipped(self.read_request[2 + n]), scanner.read_request[n])
             connect(m, flipped(self.read_data[2 + n]), scanner.read_data[n])
-        with m.If(self.segments.valid & self.segments.ready & self.segments.payload.word.last):
-            m.d.sync += remaining.eq(remaining - 1)
         return m
-
-
-def joined(source: Any, sink: Any) -> tuple[Any, ...]:
-    """Assignments that join two streams under a condition."""
-    return sink.valid.eq(source.valid), sink.payload.eq(source.payload), source.ready.eq(sink.ready)
