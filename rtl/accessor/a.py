@@ -166,6 +166,7 @@ class AccessorA(Unit):
                 connect(m, flipped(self.read_data[n]), reader.read_data[n])
 
         empty_rows = Signal(POSITION_WIDTH)
+        empty = Signal()  # some are left
         base = Signal(COORDINATE_WIDTH)
         way_out = PartAligner(lanes=self.lanes) if self.parts else Unroller(lanes=self.lanes)
         m.submodules["part_aligner" if self.parts else "unroller"] = way_out
@@ -181,7 +182,7 @@ class AccessorA(Unit):
             reader.idle
             & loader.idle
             & player.idle
-            & (empty_rows == 0)
+            & ~empty
             & (words.level == 0)
             & ~handed.valid
             & ~take_load
@@ -199,7 +200,7 @@ class AccessorA(Unit):
         with m.If(take_tile):
             m.d.sync += [base.eq(want.begin_k), playing.eq(self.buffering), loading.eq(0)]
             with m.If(want.carry):
-                m.d.sync += empty_rows.eq(want.size_i)
+                m.d.sync += empty.eq(want.size_i != 0)
         with m.If(take_load):
             m.d.sync += [loading.eq(1), playing.eq(0)]
 
@@ -225,12 +226,18 @@ class AccessorA(Unit):
         ]
 
         out = self.selections
-        with m.If(empty_rows != 0):
-            m.d.comb += [out.valid.eq(1), out.payload.last.eq(1)]
+        some = "count" if self.parts else "present"
+        m.d.comb += [
+            out.valid.eq(handed.valid | empty),
+            out.payload.eq(handed.payload),
+            handed.ready.eq(out.ready & ~empty),
+        ]
+        with m.If(empty):
+            m.d.comb += [out.payload.last.eq(1), out.payload[some].eq(0)]
             with m.If(out.ready):
-                m.d.sync += empty_rows.eq(empty_rows - 1)
-        with m.Else():
-            m.d.comb += [out.valid.eq(handed.valid), out.payload.eq(handed.payload), handed.ready.eq(out.ready)]
+                m.d.sync += empty.eq(empty_rows != 1)
+        with m.If(~empty | out.ready):
+            m.d.sync += empty_rows.eq(Mux(empty, empty_rows - 1, want.size_i))
         return m
 
     def _begin(

@@ -8,9 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.order import below
 from ..lib.stream import StreamRegister, StreamSkid
 from ..storage import line_address
-from ..types import POSITION_WIDTH, pair, record_request
+from ..types import BEATS_WIDTH, POSITION_WIDTH, pair, record_request
 
 __all__ = ["RunRequester"]
 
@@ -83,8 +84,8 @@ class RunRequester(Block):
             covered.i.payload.begin.eq(self.pairs.payload.begin >> shift),
             covered.i.payload.end.eq((self.pairs.payload.end + (self.lanes - 1)) >> shift),
             covered.i.payload.some.eq(self.pairs.payload.begin != self.pairs.payload.end),
-            more.eq(row.some & (row.end > end_before)),
-            gap.eq(row.begin > end_before),
+            more.eq(row.some & below(end_before, row.end)),
+            gap.eq(below(end_before, row.begin)),
             fresh.i.valid.eq(covered.o.valid & more),
             covered.o.ready.eq(fresh.i.ready | ~more),
             fresh.i.payload.begin.eq(Mux(gap, row.begin, end_before)),
@@ -101,7 +102,7 @@ class RunRequester(Block):
 
         # Rows are collected until there is enough for a burst, or nothing to add.
         wanted_from = Signal(POSITION_WIDTH)
-        pending = Signal(POSITION_WIDTH)
+        pending = Signal(BEATS_WIDTH)
         follows = Signal()
         full = Signal()
         some = Signal()

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.order import below
 from ..lib.stream import StreamRegister, StreamSkid
 from ..types import ENTRY_WIDTH, POSITION_WIDTH, fiber_word, row_place, segment
 from .segment_placement import placement, segment_size
@@ -114,11 +115,6 @@ class SegmentSums(Block):
         at = Signal(POSITION_WIDTH)  # nonzeros before the present word
         segment_at = Signal(POSITION_WIDTH)  # before the present segment
         length = Signal(POSITION_WIDTH)  # of it, before the present word
-        with m.If(self.start):
-            m.d.sync += [self.index.eq(self.kept), entry.eq(0), at.eq(0), segment_at.eq(0), length.eq(0)]
-        with m.If(self.place_entry):
-            m.d.sync += entry.eq(self.entry)
-
         place = self.row_places.payload
         known = Signal()  # where the segment goes
         goes_to = Signal(ENTRY_WIDTH)
@@ -128,7 +124,7 @@ class SegmentSums(Block):
             word.i.valid.eq(self.segments.valid),
             self.segments.ready.eq(word.i.ready),
             word.i.payload.eq(came),
-            word.i.payload.word.line.eq(came.word.line.as_value() >> Cat(Const(0, 6), came.word.first)),
+            word.i.payload.word.line.eq(_moved_down(came.word.line, came.word.first)),
             known.eq(~self.planned | self.row_places.valid),
             summed.i.valid.eq(word.o.valid & known),
             word.o.ready.eq(summed.i.ready & known),
@@ -150,12 +146,32 @@ class SegmentSums(Block):
             sums.position.eq(self.origin + Mux(self.planned, place.line << shift, segment_at)),
             sums.entry.address.eq(self.top - (goes_to >> shift)),
             sums.entry.lane.eq(goes_to[:shift]),
-            sums.outside.eq(self.planned & (place.entry > self.last_entry)),
+            sums.outside.eq(self.planned & below(self.last_entry, place.entry)),
             sums.segments.eq(self.index + 1),
         ]
-        with m.If(summed.i.valid & summed.i.ready):
+        ended = self.stepping & head.word.last
+        with m.If(self.stepping):
             m.d.sync += [at.eq(sums.reach), length.eq(length + count)]
-            with m.If(head.word.last):
-                m.d.sync += [self.index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0)]
-                m.d.sync += entry.eq(Mux(entry == self.last_entry, 0, entry + 1))
+        with m.If(ended):
+            m.d.sync += [self.index.eq(sums.segments), segment_at.eq(sums.reach), entry.eq(entry + 1)]
+        # A tile begins while no word is inside. Zeros come last, so that they are resets and no choices.
+        with m.If(self.place_entry):
+            m.d.sync += entry.eq(self.entry)
+        with m.If(ended | self.start):
+            m.d.sync += length.eq(0)
+        with m.If((ended & (entry == self.last_entry)) | self.start):
+            m.d.sync += entry.eq(0)
+        with m.If(self.start):
+            m.d.sync += [self.index.eq(self.kept), at.eq(0), segment_at.eq(0)]
         return m
+
+
+def _moved_down(line: Any, first: Value) -> Value:
+    """The nonzeros from lane ``first`` on, from lane 0 on. Lanes behind them hold anything."""
+    lanes = [lane.as_value() for lane in line]
+    for bit in range(len(first)):
+        step = 1 << bit
+        lanes = [
+            Mux(first[bit], lanes[n + step], lane) if n + step < len(lanes) else lane for n, lane in enumerate(lanes)
+        ]
+    return Cat(lanes)
