@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.order import below
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
 
@@ -20,13 +21,13 @@ HELD_LINES = 16
 
 
 def row_rest(lanes: int) -> data.StructLayout:
-    """The part of a row from line ``line`` of its array on: ``rest`` lines, not 0.
+    """The part of a row from line ``line`` of its array on: up to line ``last``, not before ``line``.
 
     ``head``: lanes of its first line that belong to the row before. ``tail``: lanes of its last line that belong to it, 0
     for all of them.
     """
     lane = range(max(2, lanes))
-    return data.StructLayout({"line": POSITION_WIDTH, "rest": POSITION_WIDTH, "head": lane, "tail": lane})
+    return data.StructLayout({"line": POSITION_WIDTH, "last": POSITION_WIDTH, "head": lane, "tail": lane})
 
 
 def row_chunk(lanes: int) -> data.StructLayout:
@@ -36,13 +37,11 @@ def row_chunk(lanes: int) -> data.StructLayout:
 
 
 def peeked_line(lanes: int) -> data.StructLayout:
-    """A line and which of its lanes hold elements of the row (``inside``), of the segment (``keep``), behind it (``above``).
+    """A line and which of its lanes hold elements of the row (``inside``), and of these the ones behind the segment (``above``).
 
     ``ends``: the segment ends in it, ``over``: it does not, and this is the last line of its chunk.
     """
-    return data.StructLayout(
-        {"line": line(lanes), "inside": lanes, "keep": lanes, "above": lanes, "ends": 1, "over": 1}
-    )
+    return data.StructLayout({"line": line(lanes), "inside": lanes, "above": lanes, "ends": 1, "over": 1})
 
 
 def size_chunk(m: Module, chunk: Any, part: Any, block: int, *, aligned: bool = False) -> None:
@@ -51,16 +50,16 @@ def size_chunk(m: Module, chunk: Any, part: Any, block: int, *, aligned: bool = 
     ``aligned``: it begins at the block's begin.
     """
     bits = (block - 1).bit_length()
-    skipped = Const(0, bits) if aligned else part.line[:bits]
-    few = part.rest[: bits + 1]
-    to_block = (Const(block, bits + 1) - skipped)[: bits + 1]
+    begin = Const(0, bits) if aligned else part.line[:bits]
+    end = Signal(bits)  # the chunk's last line in the block
     over = Signal()
     m.d.comb += [
-        over.eq((part.rest[bits + 1 :] == 0) & (few + skipped <= block)),
+        over.eq(~below(part.line[bits:], part.last[bits:])),
+        end.eq(Mux(over, part.last[:bits], ~0)),
         chunk.part.eq(part),
         chunk.over.eq(over),
-        chunk.lines.eq(Mux(over, few, to_block)),
-        chunk.single.eq(Mux(over, few == 1, to_block == 1)),
+        chunk.lines.eq(end - begin + 1),
+        chunk.single.eq(end == begin),
     ]
 
 
@@ -75,7 +74,7 @@ class ChunkPeeker(Block):
 
     Members
     -------
-    low, high : In(COORDINATE_WIDTH + 1)
+    high : In(COORDINATE_WIDTH + 1)
         As :class:`SegmentScanner`.
     rows : In(stream)
         Chunks that come.
@@ -100,7 +99,6 @@ class ChunkPeeker(Block):
         self.depth = depth
         super().__init__(
             {
-                "low": In(COORDINATE_WIDTH + 1),
                 "high": In(COORDINATE_WIDTH + 1),
                 "rows": In(stream.Signature(row_chunk(lanes))),
                 "beats": In(stream.Signature(64 * lanes)),
@@ -117,7 +115,7 @@ class ChunkPeeker(Block):
         m = Module()
         lanes = self.lanes
         # A block RAM's output, the comparison with the range and what follows from it take a cycle each.
-        compared_shape = data.StructLayout({"line": line(lanes), "reaches": lanes, "passes": lanes})
+        compared_shape = data.StructLayout({"line": line(lanes), "passes": lanes})
         m.submodules.arrived = arrived = StreamRegister(shape=line(lanes))
         m.submodules.compared = compared = StreamRegister(shape=compared_shape)
         m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.depth, block_memory=self.depth > 16)
@@ -137,11 +135,7 @@ class ChunkPeeker(Block):
             arrived.o.ready.eq(compared.i.ready),
         ]
         for n in range(lanes):
-            coordinate = arrived.o.payload[n].coordinate
-            m.d.comb += [
-                compared.i.payload.reaches[n].eq(coordinate >= self.low),
-                compared.i.payload.passes[n].eq(coordinate >= self.high),
-            ]
+            m.d.comb += compared.i.payload.passes[n].eq(~below(arrived.o.payload[n].coordinate, self.high))
 
         chunk, beat = head.o.payload, compared.o.payload
         part = chunk.part
@@ -163,7 +157,6 @@ class ChunkPeeker(Block):
             above.eq(in_row & beat.passes),
             passed.i.payload.line.eq(beat.line),
             passed.i.payload.inside.eq(in_row),
-            passed.i.payload.keep.eq(in_row & beat.reaches & ~beat.passes),
             passed.i.payload.above.eq(above),
             passed.i.payload.ends.eq(above.any() | row_over),
             passed.i.payload.over.eq(last & ~above.any() & ~chunk.over),
@@ -175,7 +168,7 @@ class ChunkPeeker(Block):
             head.o.ready.eq(took & last),
             left.i.valid.eq(took & goes_on),
             left.i.payload.line.eq(part.line + chunk.lines),
-            left.i.payload.rest.eq(part.rest - chunk.lines),
+            left.i.payload.last.eq(part.last),
             left.i.payload.head.eq(0),
             left.i.payload.tail.eq(part.tail),
             self.idle.eq((queue.level == 0) & ~head.o.valid & ~left.o.valid),

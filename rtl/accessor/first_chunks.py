@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
@@ -72,34 +72,31 @@ class FirstChunks(Block):
         lanes = self.lanes
         shift = (lanes - 1).bit_length()
         # Sums and comparisons of positions take a cycle each.
-        stops = data.StructLayout({"pair": pair(), "stop": POSITION_WIDTH, "empty": 1})
+        known_row = data.StructLayout({"pair": pair(), "last": POSITION_WIDTH, "empty": 1})
         sized = data.StructLayout({"chunk": row_chunk(lanes), "row": scanned_row()})
-        parts = data.StructLayout({"part": row_rest(lanes), "row": scanned_row()})
-        m.submodules.stopped = stopped = StreamRegister(shape=stops)
-        m.submodules.rested = rested = StreamSkid(shape=parts)
+        m.submodules.known = known = StreamRegister(shape=known_row)
+        m.submodules.waiting = waiting = StreamSkid(shape=known_row)
         m.submodules.sized = sized_rows = StreamRegister(shape=sized)
-        came, known = self.pairs.payload, stopped.o.payload
-        begin = known.pair.begin
+        connect(m, known.o, waiting.i)
+        came, row = self.pairs.payload, waiting.o.payload
+        part = Signal(row_rest(lanes))
         m.d.comb += [
-            stopped.i.valid.eq(self.pairs.valid),
-            self.pairs.ready.eq(stopped.i.ready),
-            stopped.i.payload.pair.eq(came),
-            stopped.i.payload.stop.eq((came.end + (lanes - 1)) >> shift),
-            stopped.i.payload.empty.eq(came.begin == came.end),
-            rested.i.valid.eq(stopped.o.valid),
-            stopped.o.ready.eq(rested.i.ready),
-            rested.i.payload.part.line.eq(begin >> shift),
-            rested.i.payload.part.rest.eq(known.stop - (begin >> shift)),
-            rested.i.payload.part.head.eq(begin[:shift]),
-            rested.i.payload.part.tail.eq(known.pair.end[:shift]),
-            rested.i.payload.row.line.eq(begin >> shift),
-            rested.i.payload.row.end.eq(known.pair.end),
-            rested.i.payload.row.empty.eq(known.empty),
-            sized_rows.i.valid.eq(rested.o.valid),
-            rested.o.ready.eq(sized_rows.i.ready),
-            sized_rows.i.payload.row.eq(rested.o.payload.row),
+            known.i.valid.eq(self.pairs.valid),
+            self.pairs.ready.eq(known.i.ready),
+            known.i.payload.pair.eq(came),
+            known.i.payload.last.eq((came.end - 1)[:POSITION_WIDTH] >> shift),
+            known.i.payload.empty.eq(came.begin == came.end),
+            part.line.eq(row.pair.begin >> shift),
+            part.last.eq(row.last),
+            part.head.eq(row.pair.begin[:shift]),
+            part.tail.eq(row.pair.end[:shift]),
+            sized_rows.i.valid.eq(waiting.o.valid),
+            waiting.o.ready.eq(sized_rows.i.ready),
+            sized_rows.i.payload.row.line.eq(part.line),
+            sized_rows.i.payload.row.end.eq(row.pair.end),
+            sized_rows.i.payload.row.empty.eq(row.empty),
         ]
-        size_chunk(m, sized_rows.i.payload.chunk, rested.o.payload.part, FIRST_CHUNK_LINES)
+        size_chunk(m, sized_rows.i.payload.chunk, part, FIRST_CHUNK_LINES)
         item = sized_rows.o
         request, chunks, rows = self.read_request, self.chunks, self.rows
         chunk, empty = item.payload.chunk, item.payload.row.empty
@@ -112,6 +109,6 @@ class FirstChunks(Block):
             rows.valid.eq(item.valid & (empty | (request.ready & chunks.ready))),
             rows.payload.eq(item.payload.row),
             item.ready.eq(rows.ready & (empty | (request.ready & chunks.ready))),
-            self.idle.eq(~stopped.o.valid & ~rested.o.valid & ~item.valid),
+            self.idle.eq(~known.o.valid & ~waiting.o.valid & ~item.valid),
         ]
         return m

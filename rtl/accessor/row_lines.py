@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
+from ..lib.order import below
 from ..lib.stream import StreamRegister, StreamSkid
-from ..types import POSITION_WIDTH, line
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
 from .chunk_peeker import peeked_line
 
 __all__ = ["RowLines", "row_line", "scanned_row"]
@@ -21,7 +22,10 @@ def scanned_row() -> data.StructLayout:
 
 
 def row_line(lanes: int) -> data.StructLayout:
-    """A line of a row as it was peeked at, which one it is (``at``), where its row ends, and whether the segment does here."""
+    """A line of a row as it was peeked at, which one it is (``at``), where its row ends, and whether the segment does here.
+
+    ``keep``: lanes that hold the segment's elements. ``kept``, ``behind``: some lane does; some lane holds an element behind it.
+    """
     fields = {
         "line": line(lanes),
         "inside": lanes,
@@ -30,7 +34,7 @@ def row_line(lanes: int) -> data.StructLayout:
         "at": POSITION_WIDTH,
         "end": POSITION_WIDTH,
     }
-    return data.StructLayout({**fields, "ends": 1})
+    return data.StructLayout({**fields, "ends": 1, "kept": 1, "behind": 1})
 
 
 class RowLines(Block):
@@ -43,6 +47,8 @@ class RowLines(Block):
 
     Members
     -------
+    low : In(COORDINATE_WIDTH + 1)
+        As :class:`SegmentScanner`.
     rows : In(stream)
         Rows in order; an empty one has no lines.
     lines : In(stream).array(3)
@@ -64,6 +70,7 @@ class RowLines(Block):
         self.lanes = lanes
         super().__init__(
             {
+                "low": In(COORDINATE_WIDTH + 1),
                 "rows": In(stream.Signature(scanned_row())),
                 "lines": In(stream.Signature(peeked_line(lanes))).array(3),
                 "steps": Out(stream.Signature(row_line(lanes))),
@@ -89,13 +96,16 @@ class RowLines(Block):
         come_valid = Signal()
         present = row.o.payload
         some = (~present.empty).replicate(lanes)
+        reaches = Cat(~below(element.coordinate, self.low) for element in come.line)
         m.d.comb += [
             here.eq(Mux(fresh, present.line, line_at)),
             step.i.valid.eq(row.o.valid & (present.empty | come_valid)),
             step.i.payload.line.eq(come.line),
             step.i.payload.inside.eq(come.inside & some),
-            step.i.payload.keep.eq(come.keep & some),
+            step.i.payload.keep.eq(come.inside & reaches & ~come.above & some),
             step.i.payload.above.eq(come.above & some),
+            step.i.payload.kept.eq(step.i.payload.keep.any()),
+            step.i.payload.behind.eq(come.above.any() & ~present.empty),
             step.i.payload.at.eq(here),
             step.i.payload.end.eq(present.end),
             step.i.payload.ends.eq(present.empty | come.ends),

@@ -72,22 +72,26 @@ class SegmentCutter(Block):
             with m.If(item.above[n]):
                 m.d.comb += lanes_before.eq(n)
 
-        kept_here = Signal()
+        kept_here = item.kept
         first_position = Cat(first[:shift], item.at)[:POSITION_WIDTH]
-        next_position = Mux(item.above.any(), Cat(lanes_before[:shift], item.at)[:POSITION_WIDTH], item.end)
+        next_position = Mux(item.behind, Cat(lanes_before[:shift], item.at)[:POSITION_WIDTH], item.end)
+        # Both lie in this line, but for a row's end.
+        begin = Cat(
+            Mux(kept_here, first_position[:shift], next_position[:shift]),
+            Mux(kept_here | item.behind, item.at, item.end >> shift),
+        )[:POSITION_WIDTH]
         segments, positions = self.segments, self.positions
         word = segments.payload.word
         position_taken = Signal()  # the row's next position has gone out, its last word has not
         finish = Signal()
         # The last word does not leave before the position.
         m.d.comb += [
-            kept_here.eq(item.keep.any()),
             segments.valid.eq(step.valid & Mux(item.ends, position_taken | positions.ready, kept_here)),
             word.line.eq(item.line),
             word.first.eq(first),
             word.count.eq(count),
             word.last.eq(item.ends),
-            segments.payload.begin.eq(Mux(kept_any, kept_begin, Mux(kept_here, first_position, next_position))),
+            segments.payload.begin.eq(Mux(kept_any, kept_begin, begin)),
             positions.valid.eq(step.valid & item.ends & ~position_taken),
             positions.payload.eq(next_position),
             finish.eq(segments.valid & segments.ready & item.ends),

@@ -59,7 +59,7 @@ class SegmentScanner(Block):
     elements : In(address_width)
         Byte address of the element array, bus-aligned.
     low, high : In(COORDINATE_WIDTH + 1)
-        Coordinates ``low <= c < high`` are kept. Constant while pairs are being scanned and for 2 cycles after.
+        Coordinates ``low <= c < high`` are kept. Constant from a pair on until ``idle``.
     last : In(1)
         No row has an element at or beyond ``high``. Constant as ``high``.
     pairs : In(stream)
@@ -126,7 +126,7 @@ class SegmentScanner(Block):
             connect(m, chunks[n], peeker.rows)
             connect(m, peeker.more, following.more[n])
             connect(m, peeker.lines, lines.lines[n])
-            m.d.comb += passed(self, peeker, "low high")
+            m.d.comb += passed(self, peeker, "high")
         connect(m, flipped(self.pairs), first.pairs)
         connect(m, first.rows, queue.i)
         connect(m, queue.o, lines.rows)
@@ -137,6 +137,7 @@ class SegmentScanner(Block):
         quiet = Cat(peeker.idle for peeker in peekers).all() & (queue.level == 0)
         m.d.comb += [
             *passed(self, first, "elements"),
+            *passed(self, lines, "low"),
             *passed(self, following, "elements"),
             following.later_idle.eq(peekers[2].idle),
             check.moved.eq(step.valid & step.ready),

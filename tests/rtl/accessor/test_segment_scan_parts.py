@@ -17,10 +17,11 @@ from tests.rtl.port_bench import PortBench
 ELEMENTS = 0x4000
 
 
-def chunk_of(line: int, rest: int, head: int, tail: int, block: int) -> dict[str, Any]:
-    """The lines of a row's rest up to the end of the aligned block of ``block`` lines that it begins in."""
+def chunk_of(line: int, last: int, head: int, tail: int, block: int) -> dict[str, Any]:
+    """The lines of a row's rest, up to line ``last``, that lie in the aligned block of ``block`` lines that it begins in."""
+    rest = last - line + 1
     lines = min(rest, (line // block + 1) * block - line)
-    part = {"line": line, "rest": rest, "head": head, "tail": tail}
+    part = {"line": line, "last": last, "head": head, "tail": tail}
     return {"part": part, "lines": lines, "single": lines == 1, "over": lines == rest}
 
 
@@ -50,7 +51,7 @@ def test_first_chunks(lanes: int, chance: float) -> None:
     wanted = [
         chunk_of(
             pair["begin"] // lanes,
-            (pair["end"] - 1) // lanes - pair["begin"] // lanes + 1,
+            (pair["end"] - 1) // lanes,
             pair["begin"] % lanes,
             pair["end"] % lanes,
             2,
@@ -79,13 +80,13 @@ def test_chunks_after_the_first_one(chance: float) -> None:
     bench = PortBench(dut, seed=5, chance=chance)
     lines = [random.randrange(1, 400) for _ in range(120)]
     second = [
-        {"line": 2 * at, "rest": random.choice((1, 2, 16, random.randrange(1, 40))), "head": 0, "tail": 1}
+        {"line": 2 * at, "last": 2 * at + random.choice((0, 1, 15, random.randrange(39))), "head": 0, "tail": 1}
         for at in lines
     ]
     # The row's number is its place; `line` is at the begin of a block, as behind every second chunk.
     third = [
-        {"line": 1024 * (n + 1), "rest": random.choice((1, 15, 16, 17, random.randrange(1, 80))), "head": 0, "tail": 0}
-        for n in range(80)
+        {"line": at, "last": at + random.choice((0, 14, 15, 16, random.randrange(79))), "head": 0, "tail": 0}
+        for at in range(1024, 81 * 1024, 1024)
     ]
     bench.feed(dut.more[0], second)
     bench.feed(dut.more[1], third)
@@ -108,9 +109,7 @@ def test_chunks_after_the_first_one(chance: float) -> None:
                 goes_on[looked - 1] = random.random() < 0.6
                 seen["goes on" if goes_on[looked - 1] else "ended early"] += 1
                 if goes_on[looked - 1]:
-                    further.append(
-                        part | {"line": part["line"] + chunk["lines"], "rest": part["rest"] - chunk["lines"]}
-                    )
+                    further.append(part | {"line": part["line"] + chunk["lines"]})
         idle = not under_way and not further
         ctx.set(dut.later_idle, idle)
         seen["waits"] += not idle and ctx.get(dut.more[1].valid) and not ctx.get(dut.more[1].ready)
@@ -144,6 +143,7 @@ def test_lines_in_the_order_of_rows(lanes: int, chance: float) -> None:
     bench = PortBench(dut, seed=lanes, chance=chance)
     kinds: list[list[dict[str, Any]]] = [[], [], []]
     rows, wanted = [], []
+    low = (1 << 31) + 3
     for _ in range(150):
         counts = random.choice(((0,), (1,), (2,), (1, 3), (2, 4), (2, 2, 3), (1, 2, 1, 2)))
         row = {"line": random.randrange(100), "end": random.randrange(1000), "empty": counts == (0,)}
@@ -152,18 +152,28 @@ def test_lines_in_the_order_of_rows(lanes: int, chance: float) -> None:
         for chunk, count in enumerate(counts):
             for n in range(count):
                 ends = at - row["line"] == total - 1
-                marks = {name: random.randrange(1, 1 << lanes) for name in ("inside", "keep", "above")}
-                line = {"line": [{"coordinate": at, "value": random.getrandbits(32)}] * lanes, **marks, "ends": ends}
+                inside = random.randrange(1 << lanes)
+                above = inside & random.randrange(1 << lanes)
+                columns = [low + random.choice((-1, 0, 1, -low, 100)) for _ in range(lanes)]
+                line = {
+                    "line": [{"coordinate": column, "value": random.getrandbits(32)} for column in columns],
+                    "inside": inside,
+                    "above": above,
+                    "ends": ends,
+                }
                 kinds[min(chunk, 2)].append(line | {"over": n == count - 1 and not ends})
-                wanted.append(line | {"at": at, "end": row["end"]})
+                keep = sum(1 << lane for lane in range(lanes) if columns[lane] >= low) & inside & ~above
+                marks = {"keep": keep, "kept": keep != 0, "behind": above != 0}
+                wanted.append(line | marks | {"at": at, "end": row["end"]})
                 at += 1
         if row["empty"]:
-            wanted.append({"inside": 0, "keep": 0, "above": 0, "at": at, "end": row["end"], "ends": 1})
+            marks = dict.fromkeys(("inside", "keep", "kept", "above", "behind"), 0)
+            wanted.append(marks | {"at": at, "end": row["end"], "ends": 1})
     bench.feed(dut.rows, rows)
     for port, lines in zip(dut.lines, kinds, strict=True):
         bench.feed(port, lines)
     steps = bench.collect(dut.steps)
-    cycles = bench.run(lambda: len(steps) == len(wanted))
+    cycles = bench.run(lambda: len(steps) == len(wanted), each=lambda ctx: ctx.set(dut.low, low))
     assert [{name: step[name] for name in want} for step, want in zip(steps, wanted, strict=True)] == wanted
     if chance == 1.0:
         assert cycles == len(wanted) + dut.latency
@@ -196,6 +206,7 @@ def test_segments_out_of_lines(lanes: int, chance: float) -> None:
                 for name, those in (("keep", keep), ("above", above), ("inside", own))
             }
             ends = line == lines[-1]
+            marks |= {"kept": bool(keep), "behind": bool(above)}
             steps.append({"line": values, **marks, "at": line, "end": end, "ends": ends})
             if keep or ends:
                 word = {"line": values, "count": len(keep), "last": ends, "first": keep[0] if keep else 0}
