@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -57,8 +57,8 @@ class RowSplitter(Block):
         lanes = self.lanes
         remaining = Signal(POSITION_WIDTH)  # rows not yet cut
         fresh = Signal(init=1)  # nothing of the present row has been handed out
-        beats_left = Signal(POSITION_WIDTH)
-        at_last = Signal()  # beats_left == 1
+        beats_left = Signal(POSITION_WIDTH + 1)  # of the present row behind the present beat, less 1
+        at_last = beats_left[-1]
         open_beat = Signal()  # the beat at hand has been used in part
 
         # What is known of a row is worked out as it enters a register.
@@ -70,19 +70,21 @@ class RowSplitter(Block):
                 "bumped": 1,
                 "beyond": 1,
                 "empty": 1,  # or bumped
-                "beats": POSITION_WIDTH,
-                "single": 1,  # beats == 1
-                "apart": 1,  # nothing of it is in the last beat of the row before
+                "more": POSITION_WIDTH,  # beats after its first one
+                "single": 1,  # more == 0
+                "apart": 1,  # nothing of it is in the last beat of the row before, if that is not full
                 "first": range(lanes),
                 "end": range(lanes),  # lane after the last element, modulo
             }
         )
         m.submodules.rows_at_hand = rows = StreamSkid(shape=known)
         pair, info = self.pairs.payload, rows.i.payload
-        first_beat, last_beat = pair.begin >> shift, (pair.end - 1)[:POSITION_WIDTH] >> shift
-        beat_before = Signal(POSITION_WIDTH)  # last beat of the row before that has any
+        first_beat, beat_after = pair.begin >> shift, pair.end >> shift  # the row's last one where it is not full
+        full = pair.end[:shift] == 0
+        more = Signal(POSITION_WIDTH + 1)
+        beat_before = Signal(POSITION_WIDTH)  # `beat_after` of the row before that has any
         with m.If(rows.i.valid & rows.i.ready & ~info.empty):
-            m.d.sync += beat_before.eq(last_beat)
+            m.d.sync += beat_before.eq(beat_after)
         m.d.comb += [
             rows.i.valid.eq(self.pairs.valid),
             self.pairs.ready.eq(rows.i.ready),
@@ -91,8 +93,9 @@ class RowSplitter(Block):
             info.bumped.eq(pair.bumped),
             info.beyond.eq(pair.beyond),
             info.empty.eq((pair.begin == pair.end) | pair.bumped),
-            info.beats.eq(last_beat - first_beat + 1),
-            info.single.eq(last_beat == first_beat),
+            more.eq(Cat(0, beat_after) - Cat(full, first_beat)),  # less one where it is full: bit 0 borrows
+            info.more.eq(more[1:]),
+            info.single.eq(info.more == 0),
             info.apart.eq(first_beat != beat_before),
             info.first.eq(pair.begin),
             info.end.eq(pair.end),
@@ -126,8 +129,7 @@ class RowSplitter(Block):
                 m.d.sync += open_beat.eq(~fills_beat)
             m.d.sync += [
                 fresh.eq(ends),
-                beats_left.eq(Mux(fresh, row.beats, beats_left) - 1),
-                at_last.eq(Mux(fresh, row.beats, beats_left) == 2),
+                beats_left.eq(Mux(fresh, row.more, beats_left) - Cat(~fresh, fresh)),
             ]
             with m.If(word.last):
                 m.d.sync += remaining.eq(remaining - 1)
