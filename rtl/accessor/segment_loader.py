@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.order import below
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, ring_place, row_place, segment, sram_write
@@ -222,7 +223,14 @@ class SegmentLoader(Block):
         used = Mux(planned, 0, (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)
         measured = Signal()  # how far the tile has reached
         reached = Signal(law + 1)
-        m.d.sync += [measured.eq(packer.flush), reached.eq(layout.metadata_lines + layout.first_line + used)]
+        apart = Signal(
+            law + 1
+        )  # lines that are not for the tile's data, but before them; a cycle late, like those below
+        m.d.sync += [
+            apart.eq(layout.metadata_lines + layout.first_line),
+            measured.eq(packer.flush),
+            reached.eq(apart + used),
+        ]
         m.d.comb += [
             packer.flush.eq(~flushed & self.reader_idle & emptied & ~layout.starting.any() & ~self.start),
             self.idle.eq(emptied & flushed & entries.idle & (lines_out.level == 0)),
@@ -232,7 +240,7 @@ class SegmentLoader(Block):
             m.d.sync += self.occupied.eq(layout.metadata_lines)
         with m.If(packer.flush):
             m.d.sync += flushed.eq(1)
-        with m.If(measured & (~layout.chained | (reached > self.occupied))):
+        with m.If(measured & (~layout.chained | below(self.occupied, reached))):
             m.d.sync += self.occupied.eq(reached)
         return m
 
@@ -277,7 +285,9 @@ def _place_apart(
     line_end = Signal(POSITION_WIDTH)
     last = Signal(data.StructLayout({"ended": 1, "stays": 1, "outside": 1, "number": POSITION_WIDTH}))
     used = Signal(POSITION_WIDTH)
+    apart = Signal(signed(loader.line_address_width + 2))  # lines of entries, less those before the partition
     m.d.sync += [
+        apart.eq(layout.metadata_lines - loader.base),
         line_end.eq((item.position >> shift) + own),
         last.ended.eq(ended & loader.planned),
         last.stays.eq(stays & (item.total != 0)),
@@ -285,11 +295,11 @@ def _place_apart(
         last.number.eq(item.segments - 1),
     ]
     m.d.comb += [
-        used.eq(layout.metadata_lines + line_end - loader.base),
-        loader.misplaced.eq(last.ended & (last.outside | last.stays & (line_end > layout.fifo_base))),
+        used.eq(line_end + apart),
+        loader.misplaced.eq(last.ended & (last.outside | last.stays & below(layout.fifo_base, line_end))),
         loader.misplaced_segment.eq(last.number),
     ]
-    with m.If(last.stays & (used > loader.occupied)):
+    with m.If(last.stays & below(loader.occupied, used)):
         m.d.sync += loader.occupied.eq(used)
     return lines
 
@@ -332,6 +342,24 @@ def _count(
     """Nonzeros of the tile, those that are bumped, and those in place with or without the FIFO-managed region."""
     filled, kept, overflowed = sums
     more_bumped = Signal(POSITION_WIDTH)
+    bumps = Signal()  # so many
+    bumped = ended & place.bumped
+    m.d.sync += [bumps.eq(bumped), more_bumped.eq(item.total)]
+    with m.If(bumps):
+        m.d.sync += loader.bumped_elements.eq(loader.bumped_elements + more_bumped)
+    if loader.fifo_region:
+        with m.If(entries.took_back):
+            m.d.sync += [overflowed.eq(1), bumps.eq(1), more_bumped.eq(entries.nonzeros)]
+    with m.If(gone):
+        m.d.sync += overflowed.eq(place.bumped)
+    with m.If(ended):
+        m.d.sync += loader.nonzeros.eq(loader.nonzeros + item.total)
+    with m.If(ended & ~place.bumped):
+        m.d.sync += filled.eq(item.reach)
+    # An empty segment ends nowhere, but it may stand beyond.
+    with m.If(ended & ~place.bumped & ~place.beyond & (item.total != 0)):
+        m.d.sync += kept.eq(item.reach)
+    # A tile begins while no word is inside. Zeros come last, so that they are resets and no choices.
     with m.If(loader.start):
         m.d.sync += [
             kept.eq(0),
@@ -340,19 +368,3 @@ def _count(
             loader.nonzeros.eq(0),
             loader.bumped_elements.eq(0),
         ]
-    m.d.sync += more_bumped.eq(0)
-    with m.If(more_bumped != 0):
-        m.d.sync += loader.bumped_elements.eq(loader.bumped_elements + more_bumped)
-    with m.If(entries.took_back):
-        m.d.sync += [overflowed.eq(1), more_bumped.eq(entries.nonzeros)]
-    with m.If(gone):
-        m.d.sync += overflowed.eq(place.bumped)
-    with m.If(ended):
-        m.d.sync += loader.nonzeros.eq(loader.nonzeros + item.total)
-        with m.If(place.bumped):
-            m.d.sync += more_bumped.eq(item.total)
-        with m.Else():
-            m.d.sync += filled.eq(item.reach)
-            # An empty segment ends nowhere, but it may stand beyond.
-            with m.If(~place.beyond & (item.total != 0)):
-                m.d.sync += kept.eq(item.reach)
