@@ -208,7 +208,9 @@ class Accelerator(Block):
             registers.error_detail.eq(machine.detail),
             registers.results.c_nnz.eq(machine.stored),
             registers.results.waiting.eq(machine.waiting),
-            registers.counters.eq(counters.counts),
+            counters.read.eq(registers.counter_read),
+            counters.number.eq(registers.counter_number),
+            registers.counter.eq(counters.count),
             counters.events.eq(machine.events),
             counters.clear.eq(reset.machine_start),
             # What still moves in a machine that an error has stopped belongs to no run.

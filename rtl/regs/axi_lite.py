@@ -42,6 +42,9 @@ class RegisterBank(Block):
         Bits of a memory address, 1 to 64.
     constants : Mapping[str, int]
         Value of each register with the role CONSTANT, 32 bits.
+    bank : bool
+        Counters are asked for by their number, as a :class:`rtl.regs.counters.CounterBank` has them. They lie side by side,
+        and the lowest bits of a counter's place are its number.
 
     Members
     -------
@@ -58,7 +61,9 @@ class RegisterBank(Block):
     done : In(1), error_code : In(8), error_detail : In(64)
         ``done`` is high for one cycle at the end of a run; the code (0 for a good end) and its detail count in it.
     results : In(result_layout(Role.RESULT)), counters : In(result_layout(Role.COUNTER))
-        Passed to reads unchanged.
+        Passed to reads unchanged. There are no ``counters`` with ``bank``.
+    counter_read : Out(1), counter_number : Out(range(counters)), counter : In(64)
+        With ``bank``: a counter is read, in the cycle after its address came; its value one cycle later.
     irq : Out(1)
         STATUS.irq_pending while CONTROL.irq_enable is set. Level, registered.
 
@@ -70,12 +75,23 @@ class RegisterBank(Block):
     read_latency = 4
     write_latency = 2
 
-    def __init__(self, *, registers: Sequence[Register], address_width: int, constants: Mapping[str, int]) -> None:
+    def __init__(
+        self, *, registers: Sequence[Register], address_width: int, constants: Mapping[str, int], bank: bool = False
+    ) -> None:
         if not isinstance(address_width, int) or not 1 <= address_width <= 64:
             raise ValueError(f"Address width must be from 1 to 64, not {address_width!r}")
         self.registers = tuple(registers)
         self.address_width = address_width
         self.constants = dict(constants)
+        self.bank = bank
+        counted = self._of(Role.COUNTER)
+        first, bits = min((one.offset >> 3 for one in counted), default=0), (len(counted) - 1).bit_length()
+        if bank and (
+            first % (1 << bits) or [one.offset >> 3 for one in counted] != [first + n for n in range(len(counted))]
+        ):
+            raise ValueError(f"Counters of a bank must lie side by side from a multiple of {8 << bits} bytes on")
+        asked = {"counter_read": Out(1), "counter_number": Out(bits), "counter": In(64)}
+        shown = {"counters": In(result_layout(Role.COUNTER, registers=self.registers))}
         super().__init__(
             {
                 "bus": In(Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)),
@@ -87,7 +103,7 @@ class RegisterBank(Block):
                 "error_code": In(8),
                 "error_detail": In(64),
                 "results": In(result_layout(Role.RESULT, registers=self.registers)),
-                "counters": In(result_layout(Role.COUNTER, registers=self.registers)),
+                **(asked if bank else shown),
                 "irq": Out(1),
             }
         )
@@ -103,7 +119,8 @@ class RegisterBank(Block):
         status = _Status(self, m)
         contents: dict[str, Value] = {name: Const(value, 32) for name, value in self.constants.items()}
         contents |= {register.name: self.results[register.key] for register in self._of(Role.RESULT)}
-        contents |= {register.name: self.counters[register.key] for register in self._of(Role.COUNTER)}
+        if not self.bank:
+            contents |= {register.name: self.counters[register.key] for register in self._of(Role.COUNTER)}
         contents |= {
             "CONTROL": Cat(Const(0, 2), status.irq_enable),
             "STATUS": Cat(status.running, status.done, status.error, status.irq_pending),
@@ -203,27 +220,34 @@ class RegisterBank(Block):
         # Which pair of words, then its contents, then the word: no cycle holds more than one of these.
         pairs: dict[int, list[Value | None]] = {}
         paired: set[int] = set()
-        for register in self.registers:
+        for register in (one for one in self.registers if one.name in contents):
             value = Value.cast(contents[register.name])
             for word, (_, offset) in enumerate(register.words):
                 pairs.setdefault(offset >> 3, [None, None])[offset >> 2 & 1] = value[32 * word : 32 * word + 32]
             if register.width == 64 and not register.writable:
                 paired.add(register.offset >> 3)
         chosen = Signal(len(pairs))
+        counted = Signal()  # a counter of the bank
         low_word = Signal(32)
         high_word = Signal(32)
         mapped = Signal(2)
         together = Signal()  # a 64-bit read-only register: its words belong to one moment
+        count: Value = Const(0, 64)
+        if self.bank:
+            asked = self._is_counter(pair)
+            m.d.comb += [self.counter_read.eq(find & asked), self.counter_number.eq(pair)]
+            m.d.sync += counted.eq(asked)
+            count = Mux(counted, self.counter, 0)
         nothing = Const(0, 32)
         lows = [nothing if low is None else low for low, _ in pairs.values()]
         highs = [nothing if high is None else high for _, high in pairs.values()]
         m.d.sync += [
             chosen.eq(Cat(pair == number for number in pairs)),
-            low_word.eq(onehot_select(chosen, lows)),
-            high_word.eq(onehot_select(chosen, highs)),
-            mapped[0].eq((chosen & _bits(low is not None for low, _ in pairs.values())).any()),
-            mapped[1].eq((chosen & _bits(high is not None for _, high in pairs.values())).any()),
-            together.eq((chosen & _bits(number in paired for number in pairs)).any()),
+            low_word.eq(onehot_select(chosen, lows) | count[:32]),
+            high_word.eq(onehot_select(chosen, highs) | count[32:]),
+            mapped[0].eq((chosen & _bits(low is not None for low, _ in pairs.values())).any() | counted),
+            mapped[1].eq((chosen & _bits(high is not None for _, high in pairs.values())).any() | counted),
+            together.eq((chosen & _bits(number in paired for number in pairs)).any() | counted),
         ]
 
         kept = Signal(32)
@@ -242,6 +266,11 @@ class RegisterBank(Block):
                 m.d.sync += [kept.eq(high_word), kept_pair.eq(pair), kept_valid.eq(1)]
             with m.If(upper & use_kept):
                 m.d.sync += kept_valid.eq(0)
+
+    def _is_counter(self, pair: Value) -> Value:
+        """The pair of words is a counter; its lowest bits are then the counter's number."""
+        counters, bits = self._of(Role.COUNTER), len(self.counter_number)
+        return (pair[bits:] == counters[0].offset >> 3 + bits) & (pair[:bits] < len(counters))
 
 
 class RegisterFile(RegisterBank):
@@ -271,7 +300,8 @@ class RegisterFile(RegisterBank):
             if not isinstance(value, int) or not 0 <= value < 1 << 32:
                 raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
         constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
-        super().__init__(registers=built_registers(converts_a), address_width=address_width, constants=constants)
+        registers = built_registers(converts_a)
+        super().__init__(registers=registers, address_width=address_width, constants=constants, bank=True)
 
 
 class _Status:

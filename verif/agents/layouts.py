@@ -50,7 +50,7 @@ def describe(block: Any) -> dict[str, Any]:
     return {
         "module": block.module_name,
         "parameters": {name: value for name, value in vars(block).items() if name[0] != "_" and plain(value)}
-        | {name: getattr(block, name) for name in ("latency",) if hasattr(type(block), name)},
+        | {name: getattr(block, name) for name in ("latency", "read_spacing") if hasattr(type(block), name)},
         "ports": {"__".join(map(str, path)): _tree(member.shape) for path, member, _ in ports},
         "enums": {
             "__".join(map(str, path)): _names(member.shape)

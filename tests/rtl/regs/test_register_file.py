@@ -6,9 +6,11 @@ import re
 import pytest
 from amaranth.hdl import Value
 
-from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterFile
+from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterBank, RegisterFile
 from rtl.regs.counter_list import COUNTERS
+from rtl.regs.counters import CounterBank
 from rtl.regs.map import IDENTITY, REGISTERS, VERSION, Role
+from rtl.regs.register import result
 from tests.rtl.regs.lite_bench import OKAY, PARAMETERS, SLVERR, Lite, register_file, simulate
 
 BY_NAME = {register.name: register for register in REGISTERS}
@@ -22,6 +24,19 @@ def implemented(register, word, address_width):
         return ((1 << address_width) - 1) >> 32 * word & 0xFFFFFFFF
     bits = sum(((1 << item.width) - 1) << item.lsb for item in register.fields)
     return bits >> 32 * word & 0xFFFFFFFF
+
+
+def counters(dut, held):
+    """Answers as a counter bank with these values does: one cycle after it is asked, and for one cycle."""
+
+    async def task(ctx):
+        while True:
+            asked, number = ctx.get(dut.counter_read), ctx.get(dut.counter_number)
+            await ctx.tick()
+            value = held.get(BY_NAME[COUNTERS[number].name], 0) if asked else 0xBAD0BAD0_BAD0BAD0
+            ctx.set(dut.counter, value)
+
+    return task
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])
@@ -116,13 +131,19 @@ def test_halves_of_a_counter_belong_together(name):
     register = BY_NAME[name]
     other = WORDS["MACS_LO"]
 
+    held = {BY_NAME["MACS"]: 0x22222222_33333333}
+
     async def task(ctx):
         lite = Lite(ctx, dut.bus)
-        port = dut.results if register.role is Role.RESULT else dut.counters
-        ctx.set(port[register.key], 0x00000001_FFFFFFFF)
-        ctx.set(dut.counters.macs, 0x22222222_33333333)
+
+        def shows(value):
+            held[register] = value
+            if register.role is Role.RESULT:
+                ctx.set(dut.results[register.key], value)
+
+        shows(0x00000001_FFFFFFFF)
         assert await lite.read(register.offset) == (0xFFFFFFFF, OKAY)
-        ctx.set(port[register.key], 0x00000002_00000000)
+        shows(0x00000002_00000000)
         assert await lite.read(register.offset + 4) == (1, OKAY), "the upper half is of another moment"
         assert await lite.read(register.offset + 4) == (2, OKAY), "a kept half is given once"
         assert await lite.read(register.offset) == (0, OKAY)
@@ -132,17 +153,37 @@ def test_halves_of_a_counter_belong_together(name):
         assert await lite.read(register.offset + 4) == (2, OKAY)
 
     dut = register_file()
-    simulate(dut, task)
+    simulate(dut, task, counters(dut, held))
 
 
 def test_every_counter_is_at_its_place():
+    held = {BY_NAME[counter.name]: (n + 1) << 32 | n + 101 for n, counter in enumerate(COUNTERS)}
+
     async def task(ctx):
         lite = Lite(ctx, dut.bus)
         for n, counter in enumerate(COUNTERS):
-            ctx.set(dut.counters[counter.name.lower()], (n + 1) << 32 | n + 101)
-        for n, counter in enumerate(COUNTERS):
             assert await lite.read(0x400 + 8 * n) == (n + 101, OKAY), counter.name
             assert await lite.read(0x404 + 8 * n) == (n + 1, OKAY), counter.name
+
+    dut = register_file()
+    simulate(dut, task, counters(dut, held))
+
+
+def test_counters_are_asked_for_no_faster_than_a_bank_answers():
+    asked = []
+
+    async def task(ctx):
+        bus = dut.bus
+        ctx.set(bus.rready, 1)
+        ctx.set(bus.arvalid, 1)
+        for n in range(100):
+            ctx.set(bus.araddr, WORDS["JOBS_LO"] if n < 90 else WORDS["TILE_K"])
+            if ctx.get(dut.counter_read):
+                asked.append(n)
+            await ctx.tick()
+        gaps = {after - before for before, after in zip(asked, asked[1:], strict=False)}
+        assert gaps == {CounterBank.read_spacing}
+        assert asked[-1] < 93
 
     dut = register_file()
     simulate(dut, task)
@@ -202,3 +243,10 @@ def test_refuses_wrong_parameters():
         RegisterFile(address_width=40, parameters={**PARAMETERS, "PES": -1})
     with pytest.raises(ValueError, match="^Address width must be from 1 to 64, not 65$"):
         RegisterFile(address_width=65, parameters=PARAMETERS)
+
+
+@pytest.mark.parametrize("offsets", [(0x410, 0x418, 0x420), (0x400, 0x408, 0x418)])
+def test_refuses_counters_whose_places_are_no_numbers(offsets):
+    counters = [result(f"N{offset}", offset, "A count.", Role.COUNTER) for offset in offsets]
+    with pytest.raises(ValueError, match="^Counters of a bank must lie side by side from a multiple of 32 bytes on$"):
+        RegisterBank(registers=counters, address_width=40, constants={}, bank=True)
