@@ -78,9 +78,8 @@ class LeafSizer(Block):
         m.submodules.known = known = StreamQueue(shape=self.sized.payload.shape(), depth=2)
         item, leaf = came.o.payload, came.o.payload.leaf
         covering = Signal(POSITION_WIDTH + 1 - shift)
-        of_region = max(
-            self.line_address_width + 1, self.short_lines.bit_length()
-        )  # bits of a number of lines to compare with
+        # Bits of the numbers of lines that a leaf's is compared with.
+        of_region = max(self.line_address_width + 1, self.short_lines.bit_length())
         wanted = item.present & leaf.in_memory & (~leaf.unit | self.units) & (leaf.length != 0)
         m.d.comb += [
             came.i.valid.eq(self.leaves.valid),

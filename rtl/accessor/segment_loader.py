@@ -223,9 +223,8 @@ class SegmentLoader(Block):
         used = Mux(planned, 0, (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)
         measured = Signal()  # how far the tile has reached
         reached = Signal(law + 1)
-        apart = Signal(
-            law + 1
-        )  # lines that are not for the tile's data, but before them; a cycle late, like those below
+        # Lines before the tile's data. A sum of two a cycle: it is a cycle late, and what follows one more.
+        apart = Signal(law + 1)
         m.d.sync += [
             apart.eq(layout.metadata_lines + layout.first_line),
             measured.eq(packer.flush),

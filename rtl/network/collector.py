@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.counter import mark_bits, next_mark
+from ..lib.lfsr import lfsr_next, lfsr_width
 from ..lib.onehot import onehot_select
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, collected_word, fiber_word
@@ -20,7 +20,7 @@ __all__ = ["Collector"]
 class Collector(Block):
     """Gathers the fibers of the PEs in row order, rows of C and scratch fibers each in an order of their own.
 
-    A scratch fiber waits only for scratch fibers. Words of the two kinds may take due.
+    A scratch fiber waits only for scratch fibers. Words of the two kinds may take turns.
 
     Each PE gives the fibers of its tickets in the order of these, whatever their kind. So a fiber may be taken when as
     many of the other kind have left its PE as had tickets there before it.
@@ -44,7 +44,7 @@ class Collector(Block):
     fibers : In(stream).array(pes)
         What each PE gives: the fibers of its jobs in job order, ``last`` on a fiber's last word.
     collected : Out(stream)
-        One word a cycle, registered. When both have one, they take due.
+        One word a cycle, registered. When both have one, they take turns.
     merged_out : Out(1)
         The last word of a fiber whose ticket says ``merged`` has left its PE.
     scratch_open : In(1)
@@ -87,8 +87,8 @@ class Collector(Block):
         m = Module()
         pe = range(max(2, self.pes))
         few = max(8, self.depth // 8)
-        # Tickets and fibers of each kind at each PE have marks; no more apart than tickets of the kind wait here.
-        bits = [mark_bits(waiting + 3) for waiting in (self.depth, few)]
+        # Tickets and fibers of each kind at each PE are counted; the counts are no more apart than tickets of the kind wait here.
+        bits = [lfsr_width(waiting + 3) for waiting in (self.depth, few)]
         row_shape = data.StructLayout({"pe": pe, "before": bits[1], "merged": 1, "bound": POSITION_WIDTH})
         scratch_shape = data.StructLayout(
             {"pe": pe, "before": bits[0], "first": 1, "slot": range(max(2, self.scratch_slots))}
@@ -111,7 +111,7 @@ class Collector(Block):
             ]
             for n in range(self.pes):
                 with m.If(mine & (ticket.pe == n)):
-                    m.d.sync += given[k][n].eq(next_mark(given[k][n]))
+                    m.d.sync += given[k][n].eq(lfsr_next(given[k][n]))
         m.d.comb += [
             rows.i.payload.merged.eq(ticket.merged),
             rows.i.payload.bound.eq(ticket.bound),
@@ -185,5 +185,5 @@ class Collector(Block):
             m.d.comb += self.fibers[n].ready.eq(take & granted[n])
             for k in range(2):
                 with m.If(ends & granted[n] & (chosen == k)):
-                    m.d.sync += left[k][n].eq(next_mark(left[k][n]))
+                    m.d.sync += left[k][n].eq(lfsr_next(left[k][n]))
         return m
