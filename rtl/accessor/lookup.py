@@ -141,13 +141,7 @@ class FiberLookup(Block):
         m.d.comb += [
             self.sram_request.valid.eq(ask & ~self.streaming & (under_way != 8)),
             self.read_request.valid.eq(ask & self.streaming),
-            asked.eq(
-                Mux(
-                    self.streaming,
-                    self.read_request.ready,
-                    self.sram_request.ready & (under_way != 8),
-                )
-            ),
+            asked.eq(Mux(self.streaming, self.read_request.ready, self.sram_request.ready & (under_way != 8))),
             pending.i.valid.eq(placed.o.valid & (~want.present | asked)),
             placed.o.ready.eq(pending.i.ready & (~want.present | asked)),
             self.idle.eq((pending.level == 0) & ~oldest.o.valid & ~placed.o.valid),
