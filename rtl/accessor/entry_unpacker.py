@@ -121,7 +121,7 @@ class EntryUnpacker(Block):
             spanned.o.ready.eq(segments.i.ready),
             known.line.eq(line),
             known.more.eq(item.last - line),
-            known.single.eq(item.span.empty | (item.last == line)),
+            known.single.eq(item.span.empty | (known.more == 0)),
             known.shares.eq(some & (before_bumped == item.span.bumped) & (line_before == line)),
             known.first.eq(item.span.begin),
             known.end.eq(item.span.end),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -89,5 +89,7 @@ class RunWriter(Block):
             self.written.eq(writes.o.valid & writes.o.ready & writes.o.payload.last),
         ]
         with m.If(moved):
-            m.d.sync += index.eq(Mux(ends, 0, index + 1))
+            m.d.sync += index.eq(index + 1)
+        with m.If(moved & ends):
+            m.d.sync += index.eq(0)
         return m

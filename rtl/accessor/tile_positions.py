@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -100,14 +100,14 @@ class TilePositions(Block):
             writer.words.payload.eq(self.ends.payload),
             self.idle.eq(writer.idle),
         ]
-        with m.If(ended):
-            m.d.sync += self.rows_left.eq(self.rows_left - 1)
+        with m.If(ended | (self.settled & self.start)):
+            m.d.sync += self.rows_left.eq(Mux(self.settled, self.rows, self.rows_left - 1))
         last = self.rows_left == 1
         with m.FSM(init="SETTLED"):
             with m.State("SETTLED"):
                 m.d.comb += [self.settled.eq(1), self.open.eq(1)]
                 with m.If(self.start):
-                    m.d.sync += [self.rows_left.eq(self.rows), some.eq(self.rows != 0)]
+                    m.d.sync += some.eq(self.rows != 0)
                     m.next = "BEGIN"
                     with m.If(self.silent):
                         m.next = "COUNT"
