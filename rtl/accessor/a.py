@@ -199,8 +199,7 @@ class AccessorA(Unit):
         want = self.tile.payload
         with m.If(take_tile):
             m.d.sync += [base.eq(want.begin_k), playing.eq(self.buffering), loading.eq(0)]
-            with m.If(want.carry):
-                m.d.sync += empty.eq(want.size_i != 0)
+            m.d.sync += empty.eq(want.carry & (want.size_i != 0))
         with m.If(take_load):
             m.d.sync += [loading.eq(1), playing.eq(0)]
 
@@ -227,11 +226,8 @@ class AccessorA(Unit):
 
         out = self.selections
         some = "count" if self.parts else "present"
-        m.d.comb += [
-            out.valid.eq(handed.valid | empty),
-            out.payload.eq(handed.payload),
-            handed.ready.eq(out.ready & ~empty),
-        ]
+        m.d.comb += [out.valid.eq(handed.valid | empty), handed.ready.eq(out.ready & ~empty)]
+        m.d.comb += out.payload.eq(handed.payload)
         with m.If(empty):
             m.d.comb += [out.payload.last.eq(1), out.payload[some].eq(0)]
             with m.If(out.ready):

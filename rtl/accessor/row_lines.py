@@ -24,7 +24,7 @@ def scanned_row() -> data.StructLayout:
 def row_line(lanes: int) -> data.StructLayout:
     """A line of a row as it was peeked at, which one it is (``at``), where its row ends, and whether the segment does here.
 
-    ``keep``: lanes that hold the segment's elements. ``kept``, ``behind``: some lane does; some lane holds an element behind it.
+    ``keep``: lanes that hold the segment's elements. ``kept``, ``passes``: some lane does; some lane holds an element behind it.
     """
     fields = {
         "line": line(lanes),
@@ -34,7 +34,7 @@ def row_line(lanes: int) -> data.StructLayout:
         "at": POSITION_WIDTH,
         "end": POSITION_WIDTH,
     }
-    return data.StructLayout({**fields, "ends": 1, "kept": 1, "behind": 1})
+    return data.StructLayout({**fields, "ends": 1, "kept": 1, "passes": 1})
 
 
 class RowLines(Block):
@@ -96,7 +96,7 @@ class RowLines(Block):
         come_valid = Signal()
         present = row.o.payload
         some = (~present.empty).replicate(lanes)
-        reaches = Cat(~below(element.coordinate, self.low) for element in come.line)
+        reaches = Cat(~below(nonzero.coordinate, self.low) for nonzero in come.line)
         m.d.comb += [
             here.eq(Mux(fresh, present.line, line_at)),
             step.i.valid.eq(row.o.valid & (present.empty | come_valid)),
@@ -105,7 +105,7 @@ class RowLines(Block):
             step.i.payload.keep.eq(come.inside & reaches & ~come.above & some),
             step.i.payload.above.eq(come.above & some),
             step.i.payload.kept.eq(step.i.payload.keep.any()),
-            step.i.payload.behind.eq(come.above.any() & ~present.empty),
+            step.i.payload.passes.eq(come.above.any() & ~present.empty),
             step.i.payload.at.eq(here),
             step.i.payload.end.eq(present.end),
             step.i.payload.ends.eq(present.empty | come.ends),

@@ -74,11 +74,11 @@ class SegmentCutter(Block):
 
         kept_here = item.kept
         first_position = Cat(first[:shift], item.at)[:POSITION_WIDTH]
-        next_position = Mux(item.behind, Cat(lanes_before[:shift], item.at)[:POSITION_WIDTH], item.end)
+        next_position = Mux(item.passes, Cat(lanes_before[:shift], item.at)[:POSITION_WIDTH], item.end)
         # Both lie in this line, but for a row's end.
         begin = Cat(
             Mux(kept_here, first_position[:shift], next_position[:shift]),
-            Mux(kept_here | item.behind, item.at, item.end >> shift),
+            Mux(kept_here | item.passes, item.at, item.end >> shift),
         )[:POSITION_WIDTH]
         segments, positions = self.segments, self.positions
         word = segments.payload.word

@@ -163,11 +163,11 @@ def test_lines_in_the_order_of_rows(lanes: int, chance: float) -> None:
                 }
                 kinds[min(chunk, 2)].append(line | {"over": n == count - 1 and not ends})
                 keep = sum(1 << lane for lane in range(lanes) if columns[lane] >= low) & inside & ~above
-                marks = {"keep": keep, "kept": keep != 0, "behind": above != 0}
+                marks = {"keep": keep, "kept": keep != 0, "passes": above != 0}
                 wanted.append(line | marks | {"at": at, "end": row["end"]})
                 at += 1
         if row["empty"]:
-            marks = dict.fromkeys(("inside", "keep", "kept", "above", "behind"), 0)
+            marks = dict.fromkeys(("inside", "keep", "kept", "above", "passes"), 0)
             wanted.append(marks | {"at": at, "end": row["end"], "ends": 1})
     bench.feed(dut.rows, rows)
     for port, lines in zip(dut.lines, kinds, strict=True):
@@ -206,7 +206,7 @@ def test_segments_out_of_lines(lanes: int, chance: float) -> None:
                 for name, those in (("keep", keep), ("above", above), ("inside", own))
             }
             ends = line == lines[-1]
-            marks |= {"kept": bool(keep), "behind": bool(above)}
+            marks |= {"kept": bool(keep), "passes": bool(above)}
             steps.append({"line": values, **marks, "at": line, "end": end, "ends": ends})
             if keep or ends:
                 word = {"line": values, "count": len(keep), "last": ends, "first": keep[0] if keep else 0}

@@ -1,4 +1,4 @@
-"""One-hot helpers, counters, sticky errors, steady conditions and the SRAM bank."""
+"""One-hot helpers, order, counters, sticky errors, steady conditions and the SRAM bank."""
 
 import random
 
@@ -10,6 +10,7 @@ from amaranth.sim import Simulator
 from rtl.lib.counter import MARK_TAPS, EventCounter, mark_bits, next_mark, popcount
 from rtl.lib.error import StickyError
 from rtl.lib.onehot import above_lowest, lowest_set, onehot_index, onehot_select
+from rtl.lib.order import below
 from rtl.lib.sram import SramBank
 from rtl.lib.steady import SteadyFor
 
@@ -67,6 +68,23 @@ def test_onehot_helpers(count):
             assert ctx.get(index) == n and ctx.get(chosen) == values[n]
         ctx.set(value, 0)
         assert ctx.get(index) == 0 and ctx.get(chosen) == 0
+
+    simulate(m, bench)
+
+
+@pytest.mark.parametrize("widths", [(1, 1), (3, 3), (3, 5), (5, 3)])
+def test_order_of_two_numbers(widths):
+    value, limit = (Signal(width) for width in widths)
+    less = Signal()
+    m = Module()
+    m.d.comb += less.eq(below(value, limit))
+
+    async def bench(ctx):
+        for one in range(1 << widths[0]):
+            ctx.set(value, one)
+            for other in range(1 << widths[1]):
+                ctx.set(limit, other)
+                assert ctx.get(less) == (one < other)
 
     simulate(m, bench)
 
