@@ -6,14 +6,12 @@ from operator import or_
 
 from amaranth.hdl import Cat, Const, Shape, Value
 
-__all__ = ["above_lowest", "indexed_select", "lowest_set", "onehot_index", "onehot_select"]
+__all__ = ["above_lowest", "lowest_set", "onehot_index", "onehot_select"]
 
 
 #: From this many bits on a carry chain is used. Gates are twice as fast, but tools then merge them into each bit that they
 #: select: four times the cells for a choice of one of eight values of 45 bits.
 CHAIN_WIDTH = 6
-#: Bits of an index that select within a row of inputs; the others select the row.
-COLUMN_BITS = 3
 
 
 def above_lowest(value: Value) -> Value:
@@ -47,12 +45,3 @@ def onehot_select(onehot: Value, inputs: Sequence[Value]) -> Value:
     values = [Value.cast(item) for item in inputs]
     width = max(Shape.cast(value.shape()).width for value in values)
     return reduce(or_, (onehot[n].replicate(width) & value for n, value in enumerate(values)))
-
-
-def indexed_select(index: Value, inputs: Sequence[Value]) -> Value:
-    """The input with this index, zero when there is none: AND-OR within rows, then among the rows."""
-    columns = 1 << COLUMN_BITS
-    rows = [inputs[at : at + columns] for at in range(0, len(inputs), columns)]
-    column = Cat(index[:COLUMN_BITS] == n for n in range(columns))
-    row = Cat(index[COLUMN_BITS:] == n for n in range(len(rows)))
-    return onehot_select(row, [onehot_select(column[: len(some)], some) for some in rows])

@@ -12,7 +12,6 @@ from .counter_list import COUNTERS
 from .map import IDENTITY, VERSION, built_registers
 from .register import ADDRESS_BITS, Register, Role
 from .signature import DESIGN_PARAMETERS, Axi4LiteSignature, configuration_layout, result_layout
-from .word_copies import WordCopies
 
 __all__ = [
     "DESIGN_PARAMETERS",
@@ -128,12 +127,15 @@ class RegisterBank(Block):
             "ERROR_CODE": status.error_code,
             "ERROR_DETAIL": status.error_detail,
         }
-        m.submodules.word_copies = copies = WordCopies(widths=_stored_widths(self))
-        self._write_channel(m, status, copies)
-        self._read_channel(m, contents, copies)
+        contents |= {
+            register.name: Value.cast(self.settings[register.key])
+            for register in self._of(Role.CONFIGURATION, Role.ADDRESS)
+        }
+        self._write_channel(m, status)
+        self._read_channel(m, contents)
         return m
 
-    def _write_channel(self, m: Module, status: "_Status", copies: WordCopies) -> None:
+    def _write_channel(self, m: Module, status: "_Status") -> None:
         bus = self.bus
         address = Signal(ADDRESS_BITS - 2)  # of the word
         address_held = Signal()
@@ -179,8 +181,6 @@ class RegisterBank(Block):
                                 status.acknowledge(m, written)
                         else:
                             self._store(m, register, word, act, accepted, status.running, value, mask)
-                            m.d.comb += copies.write.eq(act & accepted)
-        m.d.comb += [copies.written.eq(address), copies.data.eq(value), copies.strobe.eq(strobe)]
 
     def _store(
         self,
@@ -205,7 +205,7 @@ class RegisterBank(Block):
                 with m.If(act & ~refused & mask[byte]):
                     m.d.sync += bits[byte : byte + 8].eq(value[byte : byte + 8])
 
-    def _read_channel(self, m: Module, contents: dict[str, Value], copies: WordCopies) -> None:
+    def _read_channel(self, m: Module, contents: dict[str, Value]) -> None:
         bus = self.bus
         pair = Signal(ADDRESS_BITS - 3)  # which pair of words
         upper = Signal()  # which word of it
@@ -238,15 +238,12 @@ class RegisterBank(Block):
             m.d.comb += [self.counter_read.eq(find & asked), self.counter_number.eq(pair)]
             m.d.sync += counted.eq(asked)
             count = Mux(counted, self.counter, 0)
-        m.d.comb += copies.read.eq(Cat(upper, pair))
-        copied = Signal()  # the low word is the one that is read, from a copy
         nothing = Const(0, 32)
         lows = [nothing if low is None else low for low, _ in pairs.values()]
         highs = [nothing if high is None else high for _, high in pairs.values()]
         m.d.sync += [
             chosen.eq(Cat(pair == number for number in pairs)),
-            copied.eq(copies.known),
-            low_word.eq(onehot_select(chosen, lows) | count[:32] | copies.value),
+            low_word.eq(onehot_select(chosen, lows) | count[:32]),
             high_word.eq(onehot_select(chosen, highs) | count[32:]),
             mapped[0].eq((chosen & _bits(low is not None for low, _ in pairs.values())).any() | counted),
             mapped[1].eq((chosen & _bits(high is not None for _, high in pairs.values())).any() | counted),
@@ -262,8 +259,8 @@ class RegisterBank(Block):
         with m.If(combine):
             m.d.sync += [
                 bus.rvalid.eq(1),
-                bus.rdata.eq(Mux(upper & ~copied, Mux(use_kept, kept, high_word), low_word)),
-                bus.rresp.eq(Mux(copied | mapped.bit_select(upper, 1), OKAY, SLVERR)),
+                bus.rdata.eq(Mux(upper, Mux(use_kept, kept, high_word), low_word)),
+                bus.rresp.eq(Mux(mapped.bit_select(upper, 1), OKAY, SLVERR)),
             ]
             with m.If(together & ~upper):
                 m.d.sync += [kept.eq(high_word), kept_pair.eq(pair), kept_valid.eq(1)]
@@ -358,15 +355,3 @@ class _Status:
 
 def _bits(flags: Iterable[bool]) -> int:
     return sum(1 << n for n, flag in enumerate(flags) if flag)
-
-
-def _stored_widths(bank: RegisterBank) -> dict[int, int]:
-    """Bits that each word of configuration keeps, by the word's number. What an address does not keep is written as zero."""
-    widths = {}
-    for register in bank.registers:
-        if register.role not in (Role.CONFIGURATION, Role.ADDRESS):
-            continue
-        stored = len(Value.cast(bank.settings[register.key]))
-        for n, (_, offset) in enumerate(register.words):
-            widths[offset >> 2] = 32 if register.role is Role.ADDRESS else min(32, stored - 32 * n)
-    return widths

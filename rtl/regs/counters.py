@@ -8,11 +8,14 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.onehot import indexed_select
+from ..lib.onehot import onehot_select
 from ..lib.sram import SramBank
 from .counter_list import COUNTERS, Counter
 
 __all__ = ["CounterBank"]
+
+# Bits of an index that select within a row of registers; the others select the row.
+COLUMN_BITS = 3
 
 
 class CounterBank(Block):
@@ -125,7 +128,7 @@ class CounterBank(Block):
         m.d.sync += [
             place.eq(index),
             stale.eq(Mux(repeated, stale, first_turn & (index >= position))),
-            present.eq(indexed_select(index, registers)),
+            present.eq(_selected(index, registers)),
             reach.eq(
                 Cat(_among(index, [n for n, bits in enumerate(lengths) if bits > bit]) for bit in range(max(lengths)))
             ),
@@ -162,6 +165,15 @@ class CounterBank(Block):
         with m.If(self.clear):
             m.d.sync += [register.eq(0), arrived.eq(0)]
         return register
+
+
+def _selected(index: Value, registers: Sequence[Value]) -> Value:
+    """The register with this index."""
+    columns = 1 << COLUMN_BITS
+    rows = [registers[at : at + columns] for at in range(0, len(registers), columns)]
+    column = Cat(index[:COLUMN_BITS] == n for n in range(columns))
+    row = Cat(index[COLUMN_BITS:] == n for n in range(len(rows)))
+    return onehot_select(row, [onehot_select(column[: len(some)], some) for some in rows])
 
 
 def _among(index: Value, numbers: Sequence[int]) -> Value:
