@@ -72,4 +72,4 @@ def test_a_block_memory_has_no_logic_around_it():
 
 @pytest.mark.parametrize("block", [SramBank(depth=128, width=64), StreamQueue(shape=64, depth=128, block_memory=True)])
 def test_the_verilog_says_so_too(block: Block):
-    assert f"(* {NO_CHECK}, ram_style = \"block\" *) logic [" in "".join(emit(block, origin="a test").files.values())
+    assert f'(* {NO_CHECK}, ram_style = "block" *) logic [' in "".join(emit(block, origin="a test").files.values())

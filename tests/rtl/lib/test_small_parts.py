@@ -7,7 +7,7 @@ from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import enum
 from amaranth.sim import Simulator
 
-from rtl.lib.counter import MARK_TAPS, EventCounter, mark_bits, next_mark, popcount
+from rtl.lib.counter import EventCounter, popcount
 from rtl.lib.error import StickyError
 from rtl.lib.onehot import above_lowest, lowest_set, onehot_index, onehot_select
 from rtl.lib.order import below
@@ -20,11 +20,6 @@ class Codes(enum.Enum, shape=2):
     FIRST = 1
     SECOND = 2
     THIRD = 3
-
-
-def mark_after(mark, width):
-    taps = (width - 1, *MARK_TAPS[width])
-    return (mark << 1 | ~sum(mark >> tap & 1 for tap in taps) & 1) & (1 << width) - 1
 
 
 def simulate(dut, bench):
@@ -201,34 +196,3 @@ def test_a_condition_is_steady_that_held_in_all_of_the_last_cycles(cycles):
 def test_wrong_cycles(cycles):
     with pytest.raises(ValueError, match="^Cycles must be an integer from 1 to "):
         SteadyFor(cycles=cycles)
-
-
-@pytest.mark.parametrize("width", MARK_TAPS)
-def test_marks_come_again_after_all_others(width):
-    mark, steps = mark_after(0, width), 1
-    while mark:
-        mark, steps = mark_after(mark, width), steps + 1
-        assert steps < 1 << width
-    assert steps == (1 << width) - 1
-
-
-@pytest.mark.parametrize("width", MARK_TAPS)
-def test_mark_follows_mark(width):
-    mark, following = Signal(width), Signal(width)
-    m = Module()
-    m.d.comb += following.eq(next_mark(mark))
-    rng = random.Random(width)
-
-    async def bench(ctx):
-        for number in (0, 1, *(rng.getrandbits(width) for _ in range(30))):
-            ctx.set(mark, number)
-            assert ctx.get(following) == mark_after(number, width)
-
-    simulate(m, bench)
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 3, 6, 7, 67, 126, 127, (1 << 16) + 3])
-def test_marks_so_far_apart_differ(most):
-    assert mark_bits(most) in MARK_TAPS
-    assert (1 << mark_bits(most)) - 1 > most
-    assert mark_bits(most) == 2 or (1 << mark_bits(most) - 1) - 1 <= most
