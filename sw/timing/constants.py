@@ -247,9 +247,9 @@ COLUMN_CYCLES = 20
 # types are in the proportion that they have in PEs synthesised in one piece.
 CELLS_A_LEVEL = {"fp32": 1870, "bf16": 1110, "int32": 1020, "int16": 600, "int8": 460}
 CELLS_A_LEAF = 49
-CELLS_A_PE = 2750
+CELLS_A_PE = 5200
 # Outside the PEs: registers, accessors, memory engine, banked SRAM's ports; nearly all of it moves lines.
-CELLS_BESIDE = 105_000
+CELLS_BESIDE = 121_000
 CELLS_LINE_BYTES = 16
 # Bits of SRAM that take the room of a logic cell.
 BITS_A_CELL = 6
