@@ -256,7 +256,7 @@ class RowParts(Block):
 
 def _found(words: int) -> data.StructLayout:
     """A row's part, or that there is none: which of the kept words it lies between. ``odd``: the odd one is the first."""
-    words_of = {"even_word": range(words // 2 + 1), "odd_word": range(words // 2)}
+    words_of = {"even_word": range(words // 2 + 1), "odd_word": range(max(2, words // 2))}
     return data.StructLayout({"valid": 1, "odd": 1, **words_of, "empty": 1, "more": 1})
 
 
@@ -265,20 +265,18 @@ def _locate(m: Module, fiber: Any, kept: Any, found: Any) -> None:
     words = len(kept)
     odd = found.odd
     even_word, odd_word = Signal(32), Signal(32)
-    origin = Signal(32)
-    # Above the bit that the carry in comes from: the even word less the odd one, and 1 less where the even one is first.
-    apart = Signal(33)
+    origin, after = Signal(32), Signal(32)
     m.d.comb += [
         even_word.eq(Cat(kept[n] for n in range(0, words, 2)).word_select(found.even_word, 32)),
         odd_word.eq(Cat(kept[n] for n in range(1, words, 2)).word_select(found.odd_word, 32)),
         origin.eq(Mux(odd, odd_word, even_word)),
-        apart.eq(Cat(odd, even_word) + Cat(odd, ~odd_word)),
+        after.eq(Mux(odd, even_word, odd_word)),
         fiber.in_memory.eq(1),
         fiber.position.eq(origin - 1),
         fiber.more.eq(found.more),
     ]
-    with m.If(~found.empty):  # `~(x - 1)` is `-x`
-        m.d.comb += fiber.length.eq(Mux(odd, apart[1:], ~apart[1:]))
+    with m.If(~found.empty):
+        m.d.comb += fiber.length.eq(after - origin)
 
 
 def _lowest(bits: Value) -> tuple[Value, Value, Value]:
