@@ -98,10 +98,9 @@ class CoordinateCheck(Block):
         for n, coordinate in enumerate(at):
             paired = mask[n - 1] if n else Const(0)  # a coordinate that is in the same line
             below = Mux(paired, at[n - 1], bound)
-            # A bit more at the end tells whether an equal coordinate is wrong, one at the top whether there is a coordinate:
-            # so what selects comes out of the comparison as it is.
+            # A bit more at the end tells whether an equal coordinate is wrong.
             distinct = 0 if self.repeats else paired | ~fresh
-            m.d.comb += wrong[n].eq(Cat(0, coordinate, ~mask[n]) < Cat(distinct, below))
+            m.d.comb += wrong[n].eq(mask[n] & (Cat(0, coordinate) < Cat(distinct, below)))
         # The last one that is wrong is told; that of the last lane is the newest one.
         m.d.sync += [self.wrong.eq(wrong.any() | too_high), self.coordinate.eq(newest)]
         for n, coordinate in enumerate(at[:-1]):
