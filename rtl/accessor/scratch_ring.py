@@ -99,17 +99,22 @@ class ScratchRing(Block):
         following = Signal(law + 1)  # the next line that is free
         used = Signal(law + 1)
         line = self.kept.payload
+        # Of the newest row, so that nothing is chosen among rows as its lines come: lines that it has, those from its begin
+        # to the ring's end, the address of its first line, and what its address would be one ring before.
+        present = Signal(law + 1)
+        to_end = Signal(law + 1)
+        address, wrapped = Signal(law), Signal(law)
+        origin = Signal(law + 1)  # of a row that begins; an empty ring begins anew: its lines may be others than before
         fresh = Signal()  # the line at hand has no place yet
         takes = Signal()
-        at = Signal(law + 2)
-        begin = Array(self.begins[n] for n in rows)[newest]
+        index = line.index[: law + 1]
         m.d.comb += [
-            fresh.eq(line.index >= taken[newest]),
+            origin.eq(Mux(used == 0, 0, following)),
+            fresh.eq(line.index >= present),
             writes.i.valid.eq(self.kept.valid & (~fresh | (used < self.lines))),
             self.kept.ready.eq(writes.i.ready & (~fresh | (used < self.lines))),
             takes.eq(self.kept.valid & self.kept.ready & fresh),
-            at.eq(begin + line.index[: law + 1]),
-            writes.i.payload.address.eq(self.base + Mux(at < self.lines, at, at - self.lines)),
+            writes.i.payload.address.eq(Mux(index < to_end, address, wrapped) + index),
             writes.i.payload.mask.eq(line.mask),
             writes.i.payload.line.eq(line.data),
             self.idle.eq(writes.level == 0),
@@ -122,13 +127,20 @@ class ScratchRing(Block):
         with m.If(takes):
             m.d.sync += following.eq(Mux(following + 1 == self.lines, 0, following + 1))
         with m.If(self.row_begins):
-            m.d.sync += newest.eq(self.row)
+            m.d.sync += [
+                newest.eq(self.row),
+                present.eq(0),
+                to_end.eq(self.lines - origin),
+                address.eq(self.base + origin),
+                wrapped.eq(self.base + origin - self.lines),
+            ]
+        with m.Elif(takes):
+            m.d.sync += present.eq(present + 1)
         with m.If(self.merged_out):
             m.d.sync += oldest.eq(oldest + 1 if self.scratch_slots > 1 else 0)
         for n in rows:
             with m.If(self.row_begins & (self.row == n)):
-                # An empty ring begins anew: its lines may be others than before.
-                m.d.sync += [taken[n].eq(0), self.begins[n].eq(Mux(used == 0, 0, following))]
+                m.d.sync += [taken[n].eq(0), self.begins[n].eq(origin)]
             with m.Elif(takes & (newest == n)):
                 m.d.sync += taken[n].eq(taken[n] + 1)
         with m.If(self.row_begins & (used == 0)):

@@ -11,8 +11,9 @@ from .block import Block
 
 __all__ = ["SramBank", "block_memory"]
 
-# A bank of fewer bits is not worth a block RAM.
+# A bank of fewer bits is not worth a block RAM. Up to so many words LUT RAM with a register behind it answers sooner.
 BLOCK_BITS = 1024
+LUT_RAM_DEPTH = 32
 
 
 def block_memory(*, shape: ShapeLike, depth: int) -> memory.Memory:
@@ -84,7 +85,8 @@ class SramBank(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        make = block_memory if self.depth * self.width >= BLOCK_BITS else partial(memory.Memory, init=[])
+        in_block = self.depth > LUT_RAM_DEPTH and self.depth * self.width >= BLOCK_BITS
+        make = block_memory if in_block else partial(memory.Memory, init=[])
         m.submodules.storage = storage = make(shape=self.width, depth=self.depth)
         read = storage.read_port()
         write = storage.write_port(granularity=self.granularity)
