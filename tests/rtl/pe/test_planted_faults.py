@@ -43,7 +43,7 @@ FAULTS = {
     "weights_of_another_job": ("scaler", "with m.If(self.job_over):", "with m.If(self.job_over & turn[0]):"),
     "begins_at_lane_0": ("leaf_unpacker", "now.lane.eq(begun.lane)", "now.lane.eq(0)"),
     "line_freed_too_late": ("leaf_unpacker", "(now.last | now.lane.all())", "now.lane.all()"),
-    "ragged_line_not_fetched": ("intake", "(span + (self.lanes - 1)) >> lane_bits", "span >> lane_bits"),
+    "ragged_line_not_fetched": ("intake", "+ lane + (self.lanes - 1)) >> lane_bits", "+ lane) >> lane_bits"),
     "slots_overrun": ("slot_usage", "case.used[lines.bit_length() - 1 :] == 0", "at_most(case.used, lines)"),
     "slots_overrun_by_a_burst": ("slot_usage", "at_most(case.used, lines - burst)", "at_most(case.used, lines)"),
     "long_slots_overrun": (
