@@ -98,7 +98,7 @@ class RowParts(Block):
         at_last, is_last = Signal(), Signal()  # they are the last ones, and a cycle later
         index_of_line = Signal(POSITION_WIDTH - shift)
         through = Signal(POSITION_WIDTH)  # words from the first line's begin to the end of the last row
-        valid = Signal(words)  # words that end a row
+        valid = Signal(words)  # words that end a row; the first one of the first line ends none
         offset = self.first[:shift]
         begins = Signal()
         visited = Signal()  # the step has the tile
@@ -119,7 +119,12 @@ class RowParts(Block):
             begins.eq(self.start),
             is_last.eq(at_last),
             through.eq(offset + self.rows),
-            valid.eq(Cat((~at_first | (n > offset)) & (~at_last | (n <= through[:shift])) for n in range(words))),
+            valid.eq(
+                Cat(
+                    ~at_first,
+                    *((~at_first | (n > offset)) & (~at_last | (n <= through[:shift])) for n in range(1, words)),
+                )
+            ),
         ]
         with m.If(begins):
             m.d.sync += [step.eq(0), begun.eq(0), at_first.eq(1), index_of_line.eq(0)]
