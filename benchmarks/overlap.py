@@ -1,10 +1,11 @@
-"""Runs whose A is converted on its way in, beside runs with a pass before them.
+"""Runs whose A or B is converted on its way in, beside runs with a pass before them.
 
-    python -m benchmarks.overlap [--config tiny] [--set FIELD=VALUE] [--docs PAGE] OPERAND...
+    python -m benchmarks.overlap [--tensor A|B] [--config tiny] [--set FIELD=VALUE] [--docs PAGE] OPERAND...
 
-C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, k whole and j outside. Every
-value is verified. ``pass`` and ``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall``
-the share of the cycles in which the engine waits for the conversion; ``A`` bytes of A that the bus moves.
+C = A x A, for rectangular A C = A x A^T, on the RTL, the operand in each format that the accelerator takes. Of A k is whole and j
+outside; of B tiles are as ``auto`` cuts them, which knows conversions. Every value is verified. ``pass`` and ``overlapped`` are
+cycles of the whole with the one and the other, ``gain`` their ratio; ``stall`` the share of the cycles in which the conversion is
+waited for; then the operand's bytes that the bus moves.
 """
 
 import io
@@ -18,24 +19,25 @@ from sw.cli.app import main as fiberloom
 from sw.operands import load
 from sw.runtime.registers import CONVERTED
 
-COLUMNS = ("operand", "format", "pass", "overlapped", "gain", "stall", "A, pass", "A, overlapped", "model", "bytes")
+COLUMNS = (
+    "operand",
+    "format",
+    "pass",
+    "overlapped",
+    "gain",
+    "stall",
+    "bytes, pass",
+    "bytes, overlapped",
+    "model",
+    "bytes",
+)
 
 
-def measured(operand: str, design: list[str], kind: str, converts: bool) -> dict[str, Any]:
+def measured(tensor: str, operand: str, design: list[str], kind: str, converts: bool) -> dict[str, Any]:
     """The record of a run. Raises RuntimeError for one that fails."""
-    shape = load(operand).shape
-    words = [
-        "--T_k",
-        str(shape[1]),
-        "--order",
-        "jik",
-        "--mcf-a",
-        kind,
-        *design,
-        "--json",
-        "--set",
-        f"memory.converts_a={str(converts).lower()}",
-    ]
+    shape, low = load(operand).shape, tensor.lower()
+    cut = ["--T_k", str(shape[1]), "--order", "jik"] if tensor == "A" else ["--tiling", "auto"]
+    words = [*cut, f"--mcf-{low}", kind, *design, "--json", "--set", f"memory.converts_{low}={str(converts).lower()}"]
     words += ["--transpose-b"] if shape[0] != shape[1] else []
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
@@ -46,15 +48,15 @@ def measured(operand: str, design: list[str], kind: str, converts: bool) -> dict
     return record
 
 
-def row(before: dict[str, Any], record: dict[str, Any]) -> list[str]:
+def row(tensor: str, before: dict[str, Any], record: dict[str, Any]) -> list[str]:
     """Cells of a line of the table."""
-    moved = [sum(found["dram_bytes"]["A"].values()) for found in (before, record)]
+    moved = [sum(found["dram_bytes"][tensor].values()) for found in (before, record)]
     model = record["model"]
     return [
         record["operands"]["A"]["name"],
-        record["memory_formats"]["A"]["format"],
+        record["memory_formats"][tensor]["format"],
         f"{before['cycles']:,}",
-        f"{record['cycles']:,}" if record["memory_formats"]["A"]["conversion"] == "overlapped" else "pass",
+        f"{record['cycles']:,}" if record["memory_formats"][tensor]["conversion"] == "overlapped" else "pass",
         f"{before['cycles'] / record['cycles']:.2f}",
         f"{record['counters']['stall_conversion'] / record['cycles']:.1%}",
         f"{moved[0]:,}",
@@ -67,6 +69,7 @@ def row(before: dict[str, Any], record: dict[str, Any]) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("operands", nargs="+", metavar="OPERAND")
+    parser.add_argument("--tensor", choices=("A", "B"), default="A")
     parser.add_argument("--config", default="tiny")
     parser.add_argument("--set", action="append", default=[], dest="changes", metavar="FIELD=VALUE")
     given = parser.parse_args(arguments)
@@ -75,7 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     design = ["--config", given.config, *(word for change in given.changes for word in ("--set", change))]
     for operand in given.operands:
         for kind in CONVERTED:
-            printed.row(row(*(measured(operand, design, kind, converts) for converts in (False, True))))
+            records = (measured(given.tensor, operand, design, kind, converts) for converts in (False, True))
+            printed.row(row(given.tensor, *records))
     printed.write()
     return 0
 

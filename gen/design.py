@@ -177,11 +177,12 @@ class Dram(_Section):
 class Memory(_Section):
     """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value.
 
-    converts_a: the accelerator takes A in other formats than its own, too, and converts it on its way in.
+    converts_a, converts_b: the accelerator takes A, or B, in other formats than its own, too, and converts it on its way in.
     """
 
     records: Annotated[str, choice("plain", "packed")] = "plain"
     converts_a: Annotated[bool, flag()] = False
+    converts_b: Annotated[bool, flag()] = False
 
 
 class Design(_Section):
@@ -207,6 +208,11 @@ class Design(_Section):
     def packed(self) -> bool:
         """Nonzeros lie in memory as packed records."""
         return self.memory.records == "packed"
+
+    @property
+    def converts(self) -> str:
+        """Operands that the accelerator converts on their way in: "", "a", "b" or "ab"."""
+        return "".join(tensor for tensor in "ab" if getattr(self.memory, f"converts_{tensor}"))
 
     @property
     def lanes(self) -> int:
@@ -301,8 +307,11 @@ class Design(_Section):
                 True,
                 f"false where pe.dataflow is {WEIGHT_STATIONARY}: its tiles are as wide as its PEs",
             )
-        if self.memory.converts_a and not self.packed:
-            yield "memory.converts_a", True, "false where memory.records is plain"
+        for name in ("converts_a", "converts_b"):
+            if getattr(self.memory, name) and not self.packed:
+                yield f"memory.{name}", True, "false where memory.records is plain"
+        if self.memory.converts_b and stationary:
+            yield "memory.converts_b", True, f"false where pe.dataflow is {WEIGHT_STATIONARY}: it reads B by columns"
 
     def _wrong_sizes(self) -> Iterator[Complaint]:
         if self.axi.burst_beats * self.bus_bytes > PAGE_BYTES:

@@ -29,7 +29,8 @@ def accelerator(design: Design) -> dict[str, Any]:
         "burst_beats": design.axi.burst_beats,
         "tuning": design.tuning.dynamic,
         "packed": design.packed,
-        "conversion_form": design.converter.prefix_sum if design.memory.converts_a else "",
+        "conversion_form": design.converter.prefix_sum if design.converts else "",
+        "converts": design.converts,
         "asynchronous_reset": design.clock.asynchronous_reset,
     }
 

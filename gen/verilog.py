@@ -86,8 +86,8 @@ def _json(document: object) -> str:
 def design_digest(design: Design) -> str:
     """Short digest of all fields of a design; equal designs have equal digests."""
     # A field that later versions have counts where it is set: else the Verilog is that of an earlier version.
-    since = None if design.memory.converts_a else {"memory": {"converts_a"}}
-    return hashlib.sha256(design.model_dump_json(exclude=since).encode()).hexdigest()[:12]
+    since = {name for name in ("converts_a", "converts_b") if not getattr(design.memory, name)}
+    return hashlib.sha256(design.model_dump_json(exclude={"memory": since}).encode()).hexdigest()[:12]
 
 
 def emit_design(design: Design, name: str | None = None) -> Verilog:

@@ -9,11 +9,12 @@ from amaranth.lib.wiring import In, Out
 from .engine.signature import Engine
 from .lib.block import Block
 from .lib.reset_synchronizer import ResetSynchronizer
+from .machine.conversion import connect_conversion
 from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .regs.axi_lite import Axi4LiteSignature, RegisterFile
 from .regs.counters import CounterBank
-from .regs.map import ADDRESS_BITS, REGISTERS, value_code
+from .regs.map import ADDRESS_BITS, CONVERSION, REGISTERS, value_code
 from .reset_control import ResetControl
 
 __all__ = ["Accelerator"]
@@ -53,7 +54,9 @@ class Accelerator(Block):
     packed : bool
         Nonzeros of A, B and C lie in memory as packed records.
     conversion_form : str
-        Network of the prefix sums of what converts A on its way in, with ``packed`` alone; without one A is not converted.
+        Network of the prefix sums of what converts operands on their way in.
+    converts : str
+        Operands that are converted on their way in, with ``packed`` alone: "", "a", "b" or "ab". B's fibers are then its rows.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
     asynchronous_reset : bool
@@ -93,11 +96,12 @@ class Accelerator(Block):
         line_beats: int = 1,
         tuning: bool = False,
         packed: bool = False,
+        converts: str = "",
         conversion_form: str = "",
         asynchronous_reset: bool = False,
     ) -> None:
-        if conversion_form and not packed:
-            raise ValueError(f"A is converted where records are packed alone: conversion_form is {conversion_form!r}")
+        if converts and not packed:
+            raise ValueError(f"Operands are converted where records are packed alone: converts is {converts!r}")
         self.fifo_lines = fifo_lines
         self.asynchronous_reset = asynchronous_reset
         self.machine = Machine(
@@ -120,6 +124,7 @@ class Accelerator(Block):
             line_beats=line_beats,
             offsets=OFFSETS,
             tuning=tuning,
+            converts=converts,
             conversion_form=conversion_form,
         )
         memory = self.machine.memory
@@ -143,7 +148,7 @@ class Accelerator(Block):
         m = Module()
         machine = self.machine
         tile_engine, aw = machine.tile_engine, machine.address_width
-        converts_a = bool(machine.converters)
+        converts = "".join(machine.converters)
         # `sync` is reset before each run; `registers` only by the pin.
         m.domains.sync = machine_domain = ClockDomain()
         m.domains.registers = registers_domain = ClockDomain()
@@ -162,9 +167,9 @@ class Accelerator(Block):
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,
                 "DYNAMIC_TUNING": int(machine.tuning),
-                "PACKED": int(tile_engine.packed) | converts_a << 1,
+                "PACKED": int(tile_engine.packed) | ("a" in converts) << 1 | ("b" in converts) << 2,
             },
-            converts_a=converts_a,
+            converts=converts,
         )
         m.submodules.reset_control = reset = ResetControl()
         widths = {name.upper(): len(Value.cast(machine.events[name])) for name in machine.steps}
@@ -234,10 +239,9 @@ class Accelerator(Block):
                 scheme.coordinates[tensor].eq(settings.coordinates[tensor]),
             ]
 
-        if converts_a:
-            told = machine.conversion
-            m.d.comb += told.count.eq(settings.count)
-            m.d.comb += (told[name].eq(settings.conversion[name]) for name in ("enable", "source", "row", "source_run"))
+        for tensor in converts:
+            conversion, count = (settings[name.lower()] for name in CONVERSION[tensor])
+            m.d.comb += connect_conversion(conversion, count, machine.conversion[tensor])
 
         # Addresses: all must be multiples of the line size.
         aligned_bits = (8 * machine.lanes - 1).bit_length()

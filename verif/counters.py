@@ -28,7 +28,7 @@ _RESULTS = ("c_elements", "c_partial0", "c_partial1", "c_finished", "c_scratch")
 BUS: Mapping[str, tuple[str, ...]] = {
     "read_a_data": ("a_elements", "a_frame"),
     "read_a_meta": ("a_pointers", "a_positions", "a_tile_map"),
-    "read_b_data": ("b_elements",),
+    "read_b_data": ("b_elements", "b_frame"),
     "read_b_meta": ("b_pointers", "b_positions", "b_tile_map"),
     "read_c_data": _RESULTS,
     "read_scratch": ("c_scratch",),

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.passed import passed
+from ..lib.passed import chosen, passed
 from ..lib.unit import Fault, Unit, word_client
 from ..types import (
     COORDINATE_WIDTH,
@@ -15,6 +15,7 @@ from ..types import (
     POSITION_WIDTH,
     quadrant_counts,
     record_request,
+    segment,
     sram_write,
     tile,
     write_beat,
@@ -23,6 +24,7 @@ from ..types import (
 from .fiber_reader import READ_CLIENTS, FiberReader, read_clients
 from .quadrants import QuadrantCounters
 from .segment_loader import SegmentLoader
+from .segment_shaper import rows_of_tile
 
 __all__ = ["AccessorB"]
 
@@ -44,6 +46,8 @@ class AccessorB(Unit):
         Count nonzeros by quadrants.
     fibers : str
         The rank that numbers B's fibers in memory: ``k``, rows of B, or ``j``, its columns.
+    converts : bool
+        Segments may come from a conversion.
 
     Members
     -------
@@ -78,8 +82,11 @@ class AccessorB(Unit):
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         As :class:`FiberReader`.
     misplaced : Out(1), place : Out(POSITION_WIDTH)
-        Pulse: with ``planned`` the row at this place of the list would lie outside the partition's data or entries. What it has
-        overwritten there is not fit for use.
+        With ``planned`` the row at this place of the list would lie outside the partition's data or entries. What it has
+        overwritten there is not fit for use. Or of what is converted something does not fit: the tile's first row.
+    converted : In(1), converted_tile : Out(stream), converted_segments : In(stream), converted_idle : In(1)
+        With ``converts``: what comes to the partition is converted, by :class:`.converted_b.ConvertedB`, and nothing is read.
+        Constant during a run. Nothing may be bumped: there is nothing in memory to read it from.
     side_j, side_k : In(COORDINATE_WIDTH), quadrant_counts : Out
         With ``quadrants``: the tile shape, constant while a tile is loaded; its counts, ``QuadrantCounters.latency`` cycles
         after ``idle`` at the latest.
@@ -101,6 +108,7 @@ class AccessorB(Unit):
         burst_beats: int,
         quadrants: bool = False,
         fibers: str = "k",
+        converts: bool = False,
     ) -> None:
         if fibers not in ("k", "j"):
             raise ValueError(f"B's fibers must be numbered by k or j, not {fibers!r}")
@@ -110,6 +118,13 @@ class AccessorB(Unit):
         self.burst_beats = burst_beats
         self.quadrants = bool(quadrants)
         self.fibers = fibers
+        self.converts = bool(converts)
+        conversion = {
+            "converted": In(1),
+            "converted_tile": Out(stream.Signature(rows_of_tile())),
+            "converted_segments": In(stream.Signature(segment(lanes))),
+            "converted_idle": In(1),
+        }
         counting = {
             "side_j": In(COORDINATE_WIDTH),
             "side_k": In(COORDINATE_WIDTH),
@@ -118,6 +133,7 @@ class AccessorB(Unit):
         super().__init__(
             {
                 **(counting if self.quadrants else {}),
+                **(conversion if self.converts else {}),
                 "tile": In(stream.Signature(tile())),
                 "gathered": In(1),
                 "by_list": In(1),
@@ -148,7 +164,8 @@ class AccessorB(Unit):
 
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
-        return sizes | ({"q": 1} if self.quadrants else {}) | ({} if self.fibers == "k" else {"f": self.fibers})
+        sizes |= ({"q": 1} if self.quadrants else {}) | ({"c": 1} if self.converts else {})
+        return sizes | ({} if self.fibers == "k" else {"f": self.fibers})
 
     def faults(self) -> Sequence[Fault]:
         return (Fault("bad_row", self.wrong, self.coordinate), Fault("bad_place", self.misplaced, self.place))
@@ -169,7 +186,6 @@ class AccessorB(Unit):
             connect(m, flipped(self.read_data[n]), reader.read_data[n])
         connect(m, flipped(self.write_request), reader.write_request)
         connect(m, flipped(self.write_data), reader.write_data)
-        connect(m, reader.segments, loader.segments)
         connect(m, reader.sizes, loader.row_sizes)
         connect(m, loader.row_places, reader.places)
         connect(m, reader.row_places, loader.planned_places)
@@ -183,10 +199,7 @@ class AccessorB(Unit):
             m.d.sync += first.eq(want.begin_k)
         fiber, coordinate = ("k", "j") if self.fibers == "k" else ("j", "k")
         m.d.comb += [
-            self.idle.eq(reader.idle & loader.idle),
             take.eq(self.tile.valid & self.tile.ready),
-            self.tile.ready.eq(self.idle & loader.ready & reader.tile.ready),
-            reader.tile.valid.eq(self.tile.valid & self.idle & loader.ready),
             kept.eq(Mux(self.gathered, want.ring.kept, 0)),
             rows.row.eq(want[f"begin_{fiber}"] + kept),
             rows.rows.eq(want[f"size_{fiber}"] - kept),
@@ -201,24 +214,21 @@ class AccessorB(Unit):
             rows.advance.eq(want.advance_b),
             self.wrong.eq(reader.wrong),
             self.coordinate.eq(reader.coordinate),
-            *passed(loader, self, "misplaced"),
-            self.place.eq(loader.misplaced_segment + first),
             *passed(self, reader, "pointers positions elements"),
             loader.start.eq(take),
             loader.rows.eq(want[f"size_{fiber}"]),
             loader.gathered.eq(self.gathered),
             loader.ring.eq(want.ring),
-            loader.whole.eq(want[f"whole_{coordinate}"]),
             loader.base.eq(self.base),
             loader.lines.eq(self.lines),
             loader.fifo_lines.eq(self.fifo_lines),
-            loader.reader_idle.eq(reader.idle),
             self.nonzeros.eq(loader.nonzeros),
             self.bumped_elements.eq(loader.bumped_elements),
             self.settled.eq(loader.settled),
             self.occupied.eq(loader.occupied),
             self.fifo_base.eq(loader.fifo_base),
         ]
+        self._take(m, reader, loader, want[f"whole_{coordinate}"], first)
         if self.quadrants:
             m.submodules.quadrants = quadrants = QuadrantCounters(lanes=self.lanes)
             middle = Signal(COORDINATE_WIDTH + 1)
@@ -229,9 +239,43 @@ class AccessorB(Unit):
                 quadrants.whole.eq(want.whole_j),
                 quadrants.half_rows.eq(self.side_k >> 1),
                 quadrants.middle.eq(middle),
-                quadrants.moved.eq(reader.segments.valid & reader.segments.ready),
-                quadrants.word.eq(reader.segments.payload.word),
-                quadrants.length.eq(reader.segments.payload.length),
+                quadrants.moved.eq(loader.segments.valid & loader.segments.ready),
+                quadrants.word.eq(loader.segments.payload.word),
+                quadrants.length.eq(loader.segments.payload.length),
                 self.quadrant_counts.eq(quadrants.counts),
             ]
         return m
+
+    def _take(self, m: Module, reader: FiberReader, loader: SegmentLoader, whole: Value, first: Value) -> None:
+        """Tiles go to the reader, its segments to the loader. ``whole``: its rows are read whole; ``first``: the tile's first."""
+        idle = reader.idle & loader.idle
+        misplaced, place = loader.misplaced, loader.misplaced_segment + first
+        if self.converts:
+            # A conversion says nothing of its rows ahead of them.
+            idle, whole = idle & self.converted_idle, whole & ~self.converted
+            lost = self.converted & (loader.bumped_elements != 0)
+            misplaced, place = misplaced | lost, Mux(self.converted, first, place)
+            rows, converted = reader.tile.payload, self.converted_tile
+            offered = self.tile.valid & self.idle & loader.ready
+            m.d.comb += [
+                *chosen(self.converted, self.converted_segments, reader.segments, loader.segments),
+                converted.valid.eq(offered & self.converted),
+                converted.payload.begin.eq(rows.row),
+                converted.payload.rows.eq(rows.rows),
+                reader.tile.valid.eq(offered & ~self.converted),
+                self.tile.ready.eq(self.idle & loader.ready & Mux(self.converted, converted.ready, reader.tile.ready)),
+                loader.reader_idle.eq(Mux(self.converted, self.converted_idle, reader.idle)),
+            ]
+        else:
+            connect(m, reader.segments, loader.segments)
+            m.d.comb += [
+                reader.tile.valid.eq(self.tile.valid & self.idle & loader.ready),
+                self.tile.ready.eq(self.idle & loader.ready & reader.tile.ready),
+                loader.reader_idle.eq(reader.idle),
+            ]
+        m.d.comb += [
+            self.idle.eq(idle),
+            loader.whole.eq(whole),
+            self.misplaced.eq(misplaced),
+            self.place.eq(place),
+        ]

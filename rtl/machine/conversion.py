@@ -1,29 +1,54 @@
-"""A on its way in out of another format: what the registers say of it, and where its converter stands in the machine."""
+"""Operands on their way in out of another format: what the registers say, and where their converters stand in the machine."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
 
 from ..accessor.converted_a import ConvertedA
+from ..accessor.converted_b import ConvertedB
+from ..accessor.converted_operand import ConvertedOperand
 from ..regs.converter_map import FORMATS
 from ..regs.map import ORDERS
 from ..tiling.run_control import Phase
 from ..tiling.settings import modes
 from ..types import POSITION_WIDTH
 
-__all__ = ["connect_conversion", "conversion"]
+__all__ = ["connect_conversion", "connect_converters", "conversion", "converters"]
 
 
 def conversion() -> data.StructLayout:
-    """CONVERSION and COUNT as the registers hold them."""
+    """CONVERSION and COUNT of an operand as the registers hold them."""
     return data.StructLayout({"enable": 1, "source": 3, "row": 6, "source_run": 6, "count": POSITION_WIDTH})
 
 
-def connect_conversion(m: Module, owner: Any, converted: ConvertedA) -> None:
+def connect_conversion(register: Any, count: Value, told: Any) -> Iterator[Any]:
+    """Assignments that tell an operand's two registers."""
+    yield told.count.eq(count)
+    yield from (told[name].eq(register[name]) for name in ("enable", "source", "row", "source_run"))
+
+
+def converters(tensors: str, *, group: int, lanes: int, **sizes: Any) -> dict[str, ConvertedOperand]:
+    """Those of ``tensors``, by operand. ``group``: lanes of the selection gate. ``sizes``: what both have."""
+    makers = {"a": lambda: ConvertedA(lanes=group, **sizes), "b": lambda: ConvertedB(lanes=lanes, **sizes)}
+    return {tensor: makers[tensor]() for tensor in tensors}
+
+
+def connect_converters(m: Module, owner: Any, made: Mapping[str, ConvertedOperand]) -> None:
+    """Puts each in its place. Without one of A that operand's tiles go to its accessor, and what this makes to the gate."""
+    if "a" not in made:
+        connect(m, owner.control.compute_a, owner.a.tile)
+        connect(m, owner.a.selections, owner.gate.nonzeros)
+    for tensor, converted in made.items():
+        m.submodules[f"converted_{tensor}"] = converted
+        {"a": _connect_a, "b": _connect_b}[tensor](m, owner, converted)
+
+
+def _connect_a(m: Module, owner: Any, converted: ConvertedA) -> None:
     """Stands between run control and accessor A, and between that and the selection gate."""
-    control, want, told = owner.control, owner.scheme, owner.conversion
+    control, want = owner.control, owner.scheme
     connect(m, control.compute_a, converted.tile)
     connect(m, converted.fetched_tile, owner.a.tile)
     connect(m, owner.a.selections, converted.fetched)
@@ -32,25 +57,46 @@ def connect_conversion(m: Module, owner: Any, converted: ConvertedA) -> None:
     i_outside = Cat(want.order == n for n, name in enumerate(ORDERS) if name.index("i") < name.index("j")).any()
     both_cut = (want.tile[0] < want.extent[0]) & (want.tile[1] < want.extent[1])
     others = want.buffering.a | want.gathered | owner.tune.enable | (want.tile[2] < want.extent[2])
+    _configure(m, owner, converted, others | (i_outside & both_cut), (want.extent[0], want.extent[2]))
+
+
+def _connect_b(m: Module, owner: Any, converted: ConvertedB) -> None:
+    """Gives accessor B the rows that it loads."""
+    control, want, b = owner.control, owner.scheme, owner.b
+    connect(m, b.converted_tile, converted.tile)
+    connect(m, converted.segments, b.converted_segments)
+    m.d.comb += [
+        b.converted.eq(converted.enable),
+        b.converted_idle.eq(converted.idle),
+        # The last tile has come, so that what is left is nobody's.
+        converted.finishing.eq(control.running & control.present.last & (control.phase != Phase.LOAD_B)),
+    ]
+    # Rows are whole, and each tile's lie side by side.
+    others = ~want.buffering.b | want.gathered | owner.tune.enable | (want.tile[1] < want.extent[1])
+    _configure(m, owner, converted, others, (want.extent[2], want.extent[1]))
+
+
+def _configure(m: Module, owner: Any, converted: ConvertedOperand, others: Value, extent: tuple[Value, Value]) -> None:
+    """What the registers say. ``others``: the scheme reads the operand in another way. ``extent``: rows and columns."""
+    control, want, tensor = owner.control, owner.scheme, converted.TENSOR
+    told, arrays = owner.conversion[tensor], owner.operands[tensor]
     refused, checked = Signal(), Signal()
     m.d.sync += [
-        refused.eq(others | (i_outside & both_cut)),
+        refused.eq(others),
         checked.eq(control.running & (control.phase != Phase.CHECK)),
     ]
+    source, (rows, columns) = converted.settings, extent
     m.d.comb += [
         converted.enable.eq(told.enable),
         converted.allowed.eq(~refused | ~checked),
         converted.modes.eq(modes(want)),
-    ]
-    source, arrays = converted.settings, owner.operands.a
-    m.d.comb += [
         source.formats.source.eq(told.source),
         source.formats.target.eq(FORMATS.index("csr")),
         source.widths.row.eq(told.row),
-        source.widths.column.eq(want.coordinates.a),
+        source.widths.column.eq(want.coordinates[tensor]),
         source.widths.source_run.eq(told.source_run),
-        source.rows.eq(want.extent[0]),
-        source.columns.eq(want.extent[2]),
+        source.rows.eq(rows),
+        source.columns.eq(columns),
         source.count.eq(told.count),
         source.source_records.eq(arrays["elements"]),
         source.source_frame.eq(arrays.pointers),

@@ -10,7 +10,6 @@ from ..accessor.a import AccessorA
 from ..accessor.b import AccessorB
 from ..accessor.c import AccessorC
 from ..accessor.c_regions import c_regions
-from ..accessor.converted_a import ConvertedA
 from ..engine.signature import Engine
 from ..lib.block import Block, digest
 from ..lib.check import check_integer, check_power_of_two
@@ -24,7 +23,7 @@ from ..tiling.selection_gate import SelectionGate
 from ..tiling.settings import scheme
 from ..tiling.tuning import tune_config
 from .clients import MemoryClients
-from .conversion import connect_conversion, conversion
+from .conversion import connect_converters, conversion, converters
 from .events import layout, run_events, show_events, sums
 from .faults import report_faults
 from .fiber_check import FiberCheck
@@ -61,8 +60,8 @@ class Machine(Block):
         Beats of the bus that make a line: 1, 2, 4 or 8; as :class:`MemoryEngine`.
     tuning : bool
         Tile shapes can be tuned during a run.
-    conversion_form : str
-        As :class:`ConvertedA`; without one A is not converted.
+    converts : str, conversion_form : str
+        Operands that are converted on their way in, "", "a", "b" or "ab"; as :class:`ConvertedOperand`.
     offsets : dict[str, int]
         As :class:`SchemeCheck`.
 
@@ -71,7 +70,7 @@ class Machine(Block):
     scheme, operands, regions : In
         Constant from ``start`` to ``done``.
     tune : In(tune_config), conversion : In(conversion)
-        As the scheme; there is the other where A can be converted.
+        As the scheme; there is the other where operands can be converted, for each of these.
     start : In(1)
     halt : In(1), bus_busy : Out(1), write_begin, write_end : In(address_width)
         As the memory engine's; the window is constant like the scheme.
@@ -97,6 +96,7 @@ class Machine(Block):
         offsets: dict[str, int],
         line_beats: int = 1,
         tuning: bool = False,
+        converts: str = "",
         conversion_form: str = "",
     ) -> None:
         if not isinstance(tile_engine, Engine):
@@ -129,30 +129,30 @@ class Machine(Block):
         self.control = TileControl(check=check, address_width=aw, line_address_width=law)
         self.gate = SelectionGate(named=b_fibers == "k", lanes=lanes if tile_engine.PARTS else 0)
         self.a = AccessorA(**bursts, parts=tile_engine.PARTS)
-        self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
+        self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, converts="b" in converts, **bursts)
         packed = tile_engine.value if tile_engine.packed else None
         self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, joins=b_fibers == "k", **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         beat_bits = 8 * line_bytes(lanes) // line_beats
         made = {"beat_bits": beat_bits, "address_width": aw, "value": tile_engine.value, "form": conversion_form}
-        made |= {"lanes": self.gate.lanes}
-        self.converters = (ConvertedA(**made),) if conversion_form else ()
-        users = (self.a, self.b, tile_engine, self.c, self.control, *self.converters)
+        self.converters = converters(converts, group=self.gate.lanes, lanes=lanes, **made)
+        users = (self.a, self.b, tile_engine, self.c, self.control, *self.converters.values())
         sizes_of_bus = {"line_beats": line_beats, "outstanding": outstanding, "burst_beats": burst_beats}
         self.clients = MemoryClients(users, tile_engine, **sizes_of_bus)
         self.memory = self.clients.memory
         self.monitor = RunMonitor()
         self.places = FiberPlaces(**sizes)
         self.check = FiberCheck(lanes=lanes)
-        self.steps = self._steps()
+        self.steps = _steps(self)
         bus = Axi4Signature(data_width=self.memory.data_width, address_width=aw, id_width=self.memory.id_width)
+        told = data.StructLayout(dict.fromkeys(self.converters, conversion()))
         super().__init__(
             {
                 "scheme": In(scheme()),
                 "operands": In(operand_addresses(aw)),
                 "regions": In(c_regions(aw)),
                 "tune": In(tune_config()),
-                **({"conversion": In(conversion())} if self.converters else {}),
+                **({"conversion": In(told)} if self.converters else {}),
                 "start": In(1),
                 "halt": In(1),
                 "bus_busy": Out(1),
@@ -173,15 +173,8 @@ class Machine(Block):
     def parameters(self) -> dict[str, Any]:
         rest = self.offsets | {n: getattr(self, n) for n in ("banks", "outstanding", "burst_beats", "line_beats")}
         rest |= {"engine": self.tile_engine.module_name}
-        rest |= {"converters": [unit.form for unit in self.converters]} if self.converters else {}
+        rest |= {"converters": {name: unit.form for name, unit in self.converters.items()}} if self.converters else {}
         return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
-
-    def _steps(self) -> dict[str, Value]:
-        """What each performance counter adds: what the units say, and what two of them say together."""
-        control, gate, a, b = self.control, self.gate, self.a, self.b
-        said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram, *self.converters)]
-        together = run_events(control, gate, a, b, self.tile_engine, self.line_beats)
-        return sums(COUNTERS, [*said, *together, *self.clients.beats(control.assembling)])
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -225,8 +218,6 @@ class Machine(Block):
         ]
         connect(m, control.load, b.tile)
         connect(m, control.load_a, a.load)
-        if not self.converters:
-            connect(m, control.compute_a, a.tile)
         connect(m, control.compute_c, c.tile)
         if self.tuning:
             m.d.comb += [*passed(control, b, "side_j side_k"), *passed(b, control, "quadrant_counts")]
@@ -237,11 +228,7 @@ class Machine(Block):
         want, present, out = self.scheme, control.present, tile_engine.fibers
         m.submodules.fiber_places = places = self.places
         connect_places(m, places, want, control, b, self.regions, tile_engine.B_FIBERS)
-        for converted in self.converters:
-            m.submodules.converted_a = converted
-            connect_conversion(m, self, converted)
-        if not self.converters:
-            connect(m, self.a.selections, gate.nonzeros)
+        connect_converters(m, self, self.converters)
         connect(m, control.pieces, gate.pieces)
         connect(m, gate.selections, tile_engine.selections)
         connect(m, c.partials, tile_engine.partials)
@@ -275,7 +262,7 @@ class Machine(Block):
         m.submodules.fiber_check = check = self.check
         out = tile_engine.fibers
         moves = [port.valid & port.ready for port in (*self.sram.read_request, *self.sram.write)]
-        monitor.watch(m, (self.a, self.b, c, self.gate, control, memory, tile_engine, *self.converters))
+        monitor.watch(m, (self.a, self.b, c, self.gate, control, memory, tile_engine, *self.converters.values()))
         m.d.comb += [
             *passed(control, monitor, "phase running"),
             monitor.moved.eq(memory.busy | control.moved | Cat(moves).any() | tile_engine.events()["macs"].any()),
@@ -287,8 +274,30 @@ class Machine(Block):
             c.written.eq(self.clients.written(c)),
             c.scratch_retired.eq(self.clients.retired("c_scratch")),
         ]
-        units = (memory, self.gate, self.a, self.b, self.tile_engine, check, control, *self.converters, monitor, c)
+        units = (
+            memory,
+            self.gate,
+            self.a,
+            self.b,
+            self.tile_engine,
+            check,
+            control,
+            *self.converters.values(),
+            monitor,
+            c,
+        )
         report_faults(m, control, [fault for unit in units for fault in unit.faults()])
+
+
+def _steps(owner: Machine) -> dict[str, Value]:
+    """What each performance counter adds: what the units say, and what two of them say together."""
+    control, gate, a, b = owner.control, owner.gate, owner.a, owner.b
+    said = [unit.events() for unit in (control, gate, a, b, owner.c, owner.sram)]
+    together = [*run_events(control, gate, a, b, owner.tile_engine, owner.line_beats)]
+    if owner.converters:
+        starved = [unit.starved for unit in owner.converters.values()]
+        together.append({"stall_conversion": Cat(starved).any() if len(starved) > 1 else starved[0]})
+    return sums(COUNTERS, [*said, *together, *owner.clients.beats(control.assembling)])
 
 
 def _configure(m: Module, owner: Machine) -> None:

@@ -282,8 +282,8 @@ class RegisterFile(RegisterBank):
         Bits of a memory address, 1 to 64.
     parameters : Mapping[str, int]
         Value of each register in ``DESIGN_PARAMETERS``, 32 bits.
-    converts_a : bool
-        False: without those of a build that converts A on its way in.
+    converts : str
+        Operands that a build converts on their way in, "", "a", "b" or "ab": without the registers of others.
 
     Members are those of :class:`RegisterBank`.
 
@@ -292,7 +292,7 @@ class RegisterFile(RegisterBank):
     As :class:`RegisterBank`.
     """
 
-    def __init__(self, *, address_width: int, parameters: Mapping[str, int], converts_a: bool = True) -> None:
+    def __init__(self, *, address_width: int, parameters: Mapping[str, int], converts: str = "ab") -> None:
         if set(parameters) != set(DESIGN_PARAMETERS):
             wrong = ", ".join(sorted(set(parameters) ^ set(DESIGN_PARAMETERS)))
             raise ValueError(f"Design parameters must be {', '.join(DESIGN_PARAMETERS)}: missing or unknown {wrong}")
@@ -300,7 +300,7 @@ class RegisterFile(RegisterBank):
             if not isinstance(value, int) or not 0 <= value < 1 << 32:
                 raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
         constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
-        registers = built_registers(converts_a)
+        registers = built_registers(converts)
         super().__init__(registers=registers, address_width=address_width, constants=constants, bank=True)
 
 

@@ -72,7 +72,11 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("TUNING_ADJUSTMENTS", "changes", "Changes of the tile shape by dynamic tuning."),
     Counter("STALL_LOAD", "cycles", "Cycles in which the B lookup waits for a fiber that is being loaded."),
     Counter("PHASE_NEXT_TILE", "cycles", "Cycles in which the scheme is checked or the next tile is waited for."),
-    Counter("STALL_CONVERSION", "cycles", "Cycles in which a nonzero of A could be taken and its conversion has none."),
+    Counter(
+        "STALL_CONVERSION",
+        "cycles",
+        "Cycles in which a nonzero could be taken and its conversion has none.",
+    ),
     Counter(
         "MERGED",
         "nonzeros",

@@ -47,8 +47,8 @@ __all__ = [
 IDENTITY = 0x464C4F4D  # "FLOM"
 VERSION = 0x00020000  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
-# Registers that there are only in a build that converts A on its way in.
-CONVERSION = ("CONVERSION", "COUNT")
+# Registers that there are only in a build that converts this operand on its way in.
+CONVERSION = {"a": ("CONVERSION", "COUNT"), "b": ("CONVERSION_B", "COUNT_B")}
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
@@ -123,13 +123,21 @@ ERRORS: tuple[ErrorDescription, ...] = (
         "Packed coordinates have over 32 bits, or none of many columns.",
         "value of COORDINATES",
     ),
-    ErrorDescription(20, "bad_place", "A row of B would lie outside B's partition.", "its place in the list"),
+    ErrorDescription(
+        20,
+        "bad_place",
+        "A row of B would lie outside B's partition.",
+        "its place, or the tile's first row",
+    ),
     *SOURCE_ERRORS,
     ErrorDescription(
-        33, "bad_entry", "An entry of A lies outside the matrix, or in no tile that is visited.", "number of the entry"
+        33,
+        "bad_entry",
+        "An entry lies outside the matrix, or in no tile of A.",
+        "number of the entry",
     ),
     ErrorDescription(
-        34, "bad_entry_order", "Entries of A do not rise, or one place comes twice.", "number of the entry"
+        34, "bad_entry_order", "Entries of A or B do not rise, or one place comes twice.", "number of the entry"
     ),
 )
 
@@ -173,18 +181,19 @@ _COORDINATES = tuple(
     Field(tensor, 6 * n, 6, Access.READ_WRITE, f"Of {tensor.upper()}'s nonzeros.") for n, tensor in enumerate("abc")
 )
 
-_CONVERSION = (
-    Field("enable", 0, 1, Access.READ_WRITE, "1: A is converted on its way in. It streams, k and A's rows are whole."),
-    Field(
-        "source",
-        1,
-        3,
-        Access.READ_WRITE,
-        f"Format of A: {', '.join(f'{SOURCES.index(name)} {name}' for name in CONVERTED)}.",
-    ),
-    Field("row", 4, 6, Access.READ_WRITE, "Bits of a row number, 0 to 32."),
-    Field("source_run", 10, 6, Access.READ_WRITE, "Bits of a run of RLC, 1 to 32."),
-)
+
+def _conversion(tensor: str, how: str) -> tuple[Field, ...]:
+    formats = ", ".join(f"{SOURCES.index(name)} {name}" for name in CONVERTED)
+    return (
+        Field("enable", 0, 1, Access.READ_WRITE, f"1: {tensor} is converted on its way in. {how}"),
+        Field("source", 1, 3, Access.READ_WRITE, f"Format of {tensor}: {formats}."),
+        Field("row", 4, 6, Access.READ_WRITE, "Bits of a row number, 0 to 32."),
+        Field("source_run", 10, 6, Access.READ_WRITE, "Bits of a run of RLC, 1 to 32."),
+    )
+
+
+_CONVERSION_A = _conversion("A", "It streams, k and A's rows are whole.")
+_CONVERSION_B = _conversion("B", "Each tile has whole rows of B, and all of them find room.")
 
 _WAITING = (
     Field(
@@ -220,7 +229,9 @@ REGISTERS: tuple[Register, ...] = (
     constant("COUNTERS", 0x038, "Performance counters in this build."),
     constant("DYNAMIC_TUNING", 0x03C, "1 when tile shapes can be tuned during a run."),
     constant(
-        "PACKED", 0x040, "1 when nonzeros lie in memory as packed records, 3 when A is converted on its way in, too."
+        "PACKED",
+        0x040,
+        "1 when nonzeros lie in memory as packed records; 2 more when A is converted on its way in, 4 more when B is.",
     ),
     Register(
         "CONTROL",
@@ -306,8 +317,14 @@ REGISTERS: tuple[Register, ...] = (
         32,
         _COORDINATES,
     ),
-    Register("CONVERSION", 0x130, Role.CONFIGURATION, "How A lies in memory, where PACKED is 3.", 32, _CONVERSION),
+    Register(
+        "CONVERSION", 0x130, Role.CONFIGURATION, "How A lies in memory, where PACKED is 3 or 7.", 32, _CONVERSION_A
+    ),
     configuration("COUNT", 0x134, "Records of A in its format; a dense one has none."),
+    Register(
+        "CONVERSION_B", 0x138, Role.CONFIGURATION, "How B lies in memory, where PACKED is 5 or 7.", 32, _CONVERSION_B
+    ),
+    configuration("COUNT_B", 0x13C, "Records of B in its format; a dense one has none."),
     configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
     configuration("B_BASE", 0x148, "First SRAM line of the B partition."),
@@ -322,8 +339,10 @@ REGISTERS: tuple[Register, ...] = (
     address("A_POINTERS", 0x200, "Row pointers of A. With CONVERSION: the mask of ZVC, the values of a dense matrix."),
     address("A_ELEMENTS", 0x208, "Nonzeros of A. With CONVERSION: entries of COO, pairs of RLC, values of ZVC."),
     address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
-    address("B_POINTERS", 0x218, "Row pointers of B."),
-    address("B_ELEMENTS", 0x220, "Nonzeros of B."),
+    address(
+        "B_POINTERS", 0x218, "Row pointers of B. With CONVERSION_B: the mask of ZVC, the values of a dense matrix."
+    ),
+    address("B_ELEMENTS", 0x220, "Nonzeros of B. With CONVERSION_B: entries of COO, pairs of RLC, values of ZVC."),
     address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
     address("C_POINTERS", 0x230, "Row pointers of C."),
     address("C_ELEMENTS", 0x238, "Nonzeros of C."),
@@ -356,9 +375,10 @@ REGISTERS: tuple[Register, ...] = (
 )
 
 
-def built_registers(converts_a: bool) -> tuple[Register, ...]:
-    """Those of a build that converts A on its way in, or of one that does not."""
-    return tuple(register for register in REGISTERS if converts_a or register.name not in CONVERSION)
+def built_registers(converts: str) -> tuple[Register, ...]:
+    """Those of a build that converts these operands on their way in: "", "a", "b" or "ab"."""
+    absent = {name for tensor, names in CONVERSION.items() if tensor not in converts for name in names}
+    return tuple(register for register in REGISTERS if register.name not in absent)
 
 
 def by_role(*roles: Role) -> tuple[Register, ...]:

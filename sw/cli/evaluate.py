@@ -223,8 +223,8 @@ def evaluate(
         raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
 
     planned = interruptible(make_plan, choice, scheme, a, b, design)
-    conversions = Conversions(formats, engine, design, scheme, a, b)
-    planned = conversions.entering(planned)
+    conversions = Conversions(formats, engine, design, planned, a, b)
+    planned = conversions.entering()
     tier = conversions.tier
     progress(None, f"{tiling.name}: running")
     clock.lap()

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gen.design import Design
-    from sw.cost.passes import Passes
+    from sw.cost.passes import Pass, Passes
     from sw.engine_result import EngineResult, Progress
     from sw.formats.csr import Csr
     from sw.formats.storage_format import StorageFormat
@@ -145,45 +146,53 @@ class MemoryFormats:
         """A is kept in a format that the host does not rewrite."""
         return self.kinds.get("A", REWRITTEN[0]) not in REWRITTEN
 
-    def enters(self, design: "Design") -> bool:
-        """The design converts A on its way in, where the scheme reads it in its order."""
+    def enters(self, design: "Design", tensor: str) -> bool:
+        """The design converts ``A``, or ``B``, on its way in, where the scheme reads it in its order."""
         from sw.runtime.registers import CONVERTED
 
-        return design.memory.converts_a and self.kinds.get("A") in CONVERTED
+        built = {"A": design.memory.converts_a, "B": design.memory.converts_b}
+        return built[tensor] and self.kinds.get(tensor) in CONVERTED
 
     def passes(self, design: "Design", a: "Csr", b: "Csr", seed: int) -> "Passes":
         """What conversions add to each scheme, that of C for as many nonzeros as some of its rows promise.
 
         ``seed``: of the rows of C that are looked at.
         """
-        from sw.cost.passes import NO_PASSES, Pass, Passes
+        from sw.cost.passes import NO_PASSES, OperandPass, Pass, Passes
+        from sw.plan.tiles_of_b import passes_over
         from sw.runtime.conversion import Sides, estimated_departure, expected_conversion, own_format
         from sw.stats.workload import Workload
 
         if not self.kinds:
             return NO_PASSES
-        found = dict.fromkeys("ABC", Pass())
+        found = {tensor: OperandPass() for tensor in "ABC"}
         for tensor, kind in self.kinds.items():
             form, own = self.forms[tensor], own_format(design, tensor)
             if kind == own:
                 continue
+            entering: dict[str, Any] = {}
             if tensor == "C":
                 workload = Workload(a.to_scipy(), b.to_scipy(), lanes=design.lanes, statistics="rows", seed=seed)
                 run = estimated_departure(design, kind, form, (a.rows, b.columns), round(workload.nnz_c))
             else:
-                run = expected_conversion(
-                    design, Sides.of(a if tensor == "A" else b, kind, form, own=own, leaves=False)
-                )
-            found[tensor] = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
-        entering: dict[str, Any] = {}
-        if self.enters(design):
-            sides = Sides.of(a, self.kinds["A"], self.forms["A"], own=own_format(design, "A"), leaves=False)
-            beats = [side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated)]
-            more_bytes = (beats[0] - beats[1]) * design.bus_bytes
-            entering = {"extent": (a.rows, b.columns, a.columns), "more_bytes": more_bytes}
+                sides = Sides.of(a if tensor == "A" else b, kind, form, own=own, leaves=False)
+                run = expected_conversion(design, sides)
+                if self.enters(design, tensor):
+                    kept, accelerated = (side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated))
+                    times = partial(passes_over, tensor, extent=(a.rows, b.columns, a.columns), b=b, design=design)
+                    entering = {"times": times, "more": _more_beats(design, kept - accelerated)}
+            alone = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
+            found[tensor] = OperandPass(alone=alone, **entering)
+        rest = found["C"].alone
+        if not self.enters(design, "B"):
+            rest += found.pop("B").alone
         fixes_rows = self.fixes_a or self.kinds.get("C", REWRITTEN[0]) != REWRITTEN[0]
         return Passes(
-            a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a, fixes_rows=fixes_rows, **entering
+            a=found["A"],
+            b=found.get("B", OperandPass()),
+            rest=rest,
+            fixes_a=self.fixes_a,
+            fixes_rows=fixes_rows,
         )
 
     def require_scheme(self, scheme: "Scheme") -> None:
@@ -205,6 +214,14 @@ class MemoryFormats:
             )
 
 
+def _more_beats(design: "Design", beats: int) -> "Pass":
+    """What so many more beats of an operand, or fewer, add to a run. Fewer save cycles only where the bus is the limit."""
+    from sw.cost.passes import Pass
+
+    of_bus = beats * design.bus_bytes
+    return Pass(cycles=round(max(0, of_bus) / min(design.bus_bytes, design.dram_bytes_per_cycle)), dram_bytes=of_bus)
+
+
 ACCELERATORS_OWN = MemoryFormats(given=(None,) * len(OPTION_NAMES), kinds={}, forms={})
 
 
@@ -213,30 +230,34 @@ class Conversions:
 
     Parameters
     ----------
-    formats: that were asked for. tier: that runs. design, scheme, a, b: what runs.
+    formats: that were asked for. tier: that runs. design, planned: what runs. a, b: as they lie in memory.
 
     Members
     -------
     sides: where each tensor that has a format of its own lies.
     stored: each tensor that has a format of its own, with what the tier says of its conversion.
-    overlapped: A is converted on its way in, without a pass of its own.
+    passes: over each operand that is converted on its way in, without a pass of its own.
     checks: of the bytes that the hardware made.
     """
 
     def __init__(
-        self, formats: MemoryFormats, tier: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Csr"
+        self, formats: MemoryFormats, tier: str, design: "Design", planned: "Plan[Csr]", a: "Csr", b: "Csr"
     ) -> None:
+        from sw.plan.tiles_of_b import passes_made_over_b, passes_over
+
         self.formats = formats
         self.tier = tier
         self.design = design
-        self.scheme = scheme
+        self.planned = planned
         self.stored: list[StoredTensor] = []
         self.checks: list[Check] = []
         self.sides: dict[str, Sides] = {}
         self._building = 0.0
         extent = a.rows, b.columns, a.columns
-        self._passes_over_a = scheme.passes_over_a(*extent) if formats.enters(design) else 0
-        self.overlapped = self._passes_over_a > 0
+        self.passes: dict[str, int] = {}
+        for tensor in "AB":
+            if formats.enters(design, tensor) and (most := passes_over(tensor, planned.scheme, extent, b, design)):
+                self.passes[tensor] = most if tensor == "A" else passes_made_over_b(planned)
         self._sides_of("A", a)
         self._sides_of("B", b)
 
@@ -253,13 +274,15 @@ class Conversions:
                     f"must take at most {MOST_BYTES:,} with --engine rtl, or --engine model"
                 )
 
-    def entering(self, planned: "Plan[Csr]") -> "Plan[Csr]":
-        """The plan with A as it lies in memory."""
-        from sw.plan.stored_a import StoredA
+    def entering(self) -> "Plan[Csr]":
+        """The plan with A and B as they lie in memory."""
+        from sw.plan.stored_operand import StoredOperand
 
-        if not self.overlapped:
-            return planned
-        return replace(planned, stored_a=StoredA(form=self.formats.forms["A"], kept=self.sides["A"].kept))
+        found = {
+            tensor: StoredOperand(form=self.formats.forms[tensor], kept=self.sides[tensor].kept)
+            for tensor in self.passes
+        }
+        return replace(self.planned, stored_a=found.get("A"), stored_b=found.get("B"))
 
     def around(self, run: "Callable[[], EngineResult]", report: "Progress") -> "EngineResult":
         """Converts A and B, runs, converts what the hardware made. The run's seconds have those of building the converter."""
@@ -298,8 +321,8 @@ class Conversions:
         from sw.runtime.conversion import StoredTensor, expected_conversion
 
         sides = self.sides[tensor]
-        by_host = tensor == "A" and self.scheme.rewrites_a
-        overlapped = tensor == "A" and self.overlapped
+        by_host = tensor == "A" and self.planned.scheme.rewrites_a
+        overlapped = tensor in self.passes
         converts = sides.converts and not by_host and not overlapped
         return StoredTensor(
             tensor=tensor,
@@ -307,7 +330,7 @@ class Conversions:
             bits=sides.kept.layout.bits,
             conversion=expected_conversion(self.design, sides) if converts else None,
             overlapped=overlapped,
-            energy_pJ=sides.energy_pJ * (self._passes_over_a if overlapped else converts),
+            energy_pJ=sides.energy_pJ * (self.passes[tensor] if overlapped else converts),
         )
 
     def _convert(self, tensor: str, report: "Progress") -> None:

@@ -118,8 +118,8 @@ def run(
         refuse_without_hardware(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
-    conversions = Conversions(formats, engine, design, scheme, a, b)
-    planned = conversions.entering(planned)
+    conversions = Conversions(formats, engine, design, planned, a, b)
+    planned = conversions.entering()
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)

@@ -1,11 +1,12 @@
 """What conversions of A, B and C add to a run: passes of their own over memory, before it and after it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sw.scheme.scheme import Scheme
 
-__all__ = ["NO_PASSES", "Pass", "Passes"]
+__all__ = ["NO_PASSES", "OperandPass", "Pass", "Passes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,41 @@ class Pass:
     def __add__(self, other: "Pass") -> "Pass":
         return Pass(cycles=self.cycles + other.cycles, dram_bytes=self.dram_bytes + other.dram_bytes)
 
+    def __mul__(self, times: int) -> "Pass":
+        return Pass(cycles=self.cycles * times, dram_bytes=self.dram_bytes * times)
+
+
+def _never(scheme: Scheme) -> int:
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperandPass:
+    """The conversion of an operand, as far as a scheme decides on it.
+
+    Parameters
+    ----------
+    alone: the pass over memory.
+    times: how often a scheme reads the operand where the accelerator converts it on its way in, without such a pass; 0 where it
+        does not.
+    more: what its format adds then, each time it is read: cycles where it is larger than the operand as the accelerator has it;
+        bytes, below 0 where it is smaller.
+    """
+
+    alone: Pass = Pass()
+    times: Callable[[Scheme], int] = _never
+    more: Pass = Pass()
+
+    def of(self, scheme: Scheme) -> Pass:
+        """That of a scheme; where the operand is converted on its way in, what its format makes of it."""
+        times = self.times(scheme)
+        return self.more * times if times else self.alone
+
+    @property
+    def least_cycles(self) -> int:
+        """Of any scheme."""
+        return self.alone.cycles if self.times is _never else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Passes:
@@ -25,38 +61,34 @@ class Passes:
 
     Parameters
     ----------
-    a: over A. Schemes for which the host writes A anew need none, nor those that convert it on its way in.
-    rest: over B and C, whatever the scheme.
+    a: over A. Schemes for which the host writes A anew need none.
+    b: over B, where the accelerator can convert it on its way in.
+    rest: over B, where it cannot, and C, whatever the scheme.
     fixes_a: A is kept in a format that the host does not read, so that no such scheme can run.
     fixes_rows: the rows of A are met as they are: A is fixed, or C leaves in a format in which an order does not find its rows.
-    extent: I, J, K of the product, where the accelerator can convert A on its way in. more_bytes: of A then, each time it is
-        read, than where it lies as the accelerator has it; below 0 where its format is smaller.
     """
 
-    a: Pass = Pass()
+    a: OperandPass = OperandPass()
+    b: OperandPass = OperandPass()
     rest: Pass = Pass()
     fixes_a: bool = False
     fixes_rows: bool = False
-    extent: tuple[int, int, int] | None = None
-    more_bytes: int = 0
 
-    def over_a(self, scheme: Scheme) -> Pass:
-        """That of a scheme; where A is converted on its way in, the bytes that its format makes of it."""
-        if self.extent is not None and (times := scheme.passes_over_a(*self.extent)):
-            return Pass(dram_bytes=times * self.more_bytes)
-        return Pass() if scheme.rewrites_a else self.a
+    def over(self, scheme: Scheme) -> Pass:
+        """Those over A and B that a scheme decides on."""
+        return (Pass() if scheme.rewrites_a else self.a.of(scheme)) + self.b.of(scheme)
 
     @property
-    def least_cycles_over_a(self) -> int:
-        """Of a scheme for which the host does not write A anew."""
-        return self.a.cycles if self.extent is None else 0
+    def least_cycles(self) -> int:
+        """Of them, of a scheme for which the host does not write A anew."""
+        return self.a.least_cycles + self.b.least_cycles
 
-    def added(self, scheme: Scheme, *, over_a: bool = True) -> Scheme:
+    def added(self, scheme: Scheme, *, over: bool = True) -> Scheme:
         """The scheme with what it predicts for itself, and for those that it beat, plus the passes.
 
-        ``over_a``: False where the predictions have the pass over A already.
+        ``over``: False where the predictions have those that a scheme decides on already.
         """
-        more = self.rest + (self.over_a(scheme) if over_a else Pass())
+        more = self.rest + (self.over(scheme) if over else Pass())
         sizes = {"cycles": more.cycles, "judged_cycles": more.cycles, "dram_bytes": more.dram_bytes}
 
         def raised(entry: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.pace import Pace, flying_cycles, load_trips
 from sw.timing.record_beats import line_beats
 
+from .converted_operand import ConvertedOperand
 from .reads import Index, Reads
 from .walk import Tile
 
@@ -59,7 +60,11 @@ class LoadedB:
         self.reads = reads
         self.beat_cycles = pace.beat
         self._pace = pace
+        self.converted = ConvertedOperand("b", planned.stored_b, design.bus_bytes, self.b.rows, reads.beats)
         self.partition = planned.scheme.partition("B", design)
+        # Nonzeros of a row that come in a cycle: a line, or as many as a beat has room for on chip.
+        of_beat = design.bus_bytes // ELEMENT_BYTES
+        self._together = min(of_beat, design.lanes) if self.converted.enabled else design.lanes
         self.rows = planned.rows_of_b if planned.scheme.gathers else None
         self.by_list = self.rows is not None and self.rows.rows is not None
         self.overbooked = 0
@@ -74,7 +79,8 @@ class LoadedB:
     def load(self, tile: Tile, whole: bool, place: Index, begin: Index, end: Index) -> Load:
         """Puts a tile in place.
 
-        Where whole rows are read, those before the first one that did not fit were read, bumped afterwards or not.
+        Where whole rows are read, those before the first one that did not fit were read, bumped afterwards or not. B that is
+        converted comes without pointers, and all of it fits.
 
         Parameters
         ----------
@@ -91,9 +97,12 @@ class LoadedB:
         self.count(lengths, bumped, tile_bytes(lengths))
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
         resident = rows[0] + stop if whole else None
-        beats = self.reads.rows(
-            "b", self.b.pointers, rows, whole, tile.from_pointers_b, tile.advance_b, scan_from, end, resident
-        )
+        if self.converted.enabled:
+            beats = self.converted.stream(rows)
+        else:
+            beats = self.reads.rows(
+                "b", self.b.pointers, rows, whole, tile.from_pointers_b, tile.advance_b, scan_from, end, resident
+            )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
         from_memory = (np.cumsum(lengths) > capacity.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
@@ -156,7 +165,7 @@ class LoadedB:
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle, and so is the rest of a line of which the next row has nothing.
-        lanes = self.partition.lanes
+        lanes = self._together
         words = (last + lanes - 1) // lanes - first // lanes
         words[read:] = 0
         dropped = 0

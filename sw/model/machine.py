@@ -25,7 +25,7 @@ from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
 from .clock import Clock, Mark
-from .converted_a import ConvertedA
+from .converted_operand import ConvertedOperand
 from .kept_a import KeptA
 from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
@@ -140,7 +140,7 @@ class Run:
             loads_beside=planned.shapes is not None,
         )
         self.kept_a = KeptA(scheme.partition("A", design), self.reads, TileSizes(scheme.buffer_bytes["A"]))
-        self.converted_a = ConvertedA(planned.stored_a, design.bus_bytes, a.rows, self.beats)
+        self.converted_a = ConvertedOperand("a", planned.stored_a, design.bus_bytes, a.rows, self.beats)
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -197,7 +197,8 @@ class Run:
                 self.clock.look_up(walk.visited, sum(walk.map_lines.values()))
             self._visit(walk, tile)
         self.clock.end_chain()
-        self.converted_a.end_pass()
+        for converted in (self.converted_a, self.loaded_b.converted):
+            converted.end_pass()
         add_gathered(self)
 
     def _assemble(self, walk: TileWalk) -> None:
@@ -217,7 +218,6 @@ class Run:
         )
         load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
         beats, overlapped, usable, load_cycles = self._load_b(walk, tile, at)
-        load_beats += beats
         before = self.clock.mark()
         self._stream_a(tile, at, a_comes)
         partial, spilled, base = self.rows_of_c.back(tile)
@@ -243,7 +243,7 @@ class Run:
             before,
             rows,
             jobs,
-            load_beats=load_beats,
+            load_beats=load_beats + beats,
             load_cycles=load_cycles,
             overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
@@ -288,8 +288,8 @@ class Run:
             self._go_on("read_a", rows, after - before)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
-        elif self.planned.stored_a is not None:
-            self.converted_a.stream(tile, rows)
+        elif a_comes and self.converted_a.enabled:
+            self.converted_a.stream(rows)
         elif a_comes:
             flags, begin, end = self._scan_of_a(tile, at)
             self.reads.rows("a", self.a.pointers, rows, *flags, begin, end)

@@ -108,23 +108,24 @@ def auto(
     def evened(best: Scheme) -> Scheme:
         return _less_even(workload, design, best, judge, passes) if uneven and not passes.fixes_a else best
 
-    whole = [(s, p.plus(passes.over_a(s))) for s, p in _one_tile(workload, design)]
+    whole = _converted(_one_tile(workload, design), passes)
     # Without products nothing of B moves: cutting k would add steps and save none.
     settled = workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1])
     found = _best_first(whole)
-    if lists and (passes.a.cycles or not settled):
-        found = _best_first([*whole, *best_kept("auto", workload, design, judged=modelled)])
+    if lists and (passes.a.alone.cycles or not settled):
+        found = _best_first([*whole, *_converted(best_kept("auto", workload, design, judged=modelled), passes)])
     if settled:
         # Rows of B that few rows of A use may still come sooner from where they are, and lists need no pass over A.
         return evened(_chosen(workload, found, {}))
     strips = best_strips("auto", workload, design, found[0][1], judged=modelled) if lists else []
+    strips = _converted(strips, passes)
     found = _best_first([*found, *strips])
     spans = any(s.gathers for s, _ in found)
     found = _best_first([*found, *_on_chip(workload, design, found, passes)])
     if lists and not strips and effort > 1:
         found = _best_first([*found, *_for_long_fibers(workload, design, found[0], passes)])
-    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
-    grids = _replayed(workload, design, _grids(workload, design, limit, tile_i=not spans), passes)
+    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles
+    grids = _replayed(workload, design, _grids(workload, design, limit, passes, tile_i=not spans), passes)
     # Predictions are good enough within a kind, not from kind to kind.
     near = sorted([*_kinds(found), *_varied(workload, grids, finalists)], key=_cost)
     judged: Judged = {}
@@ -136,13 +137,18 @@ def auto(
 
 def _of_load(workload: Workload, design: Machine, load: str, passes: Passes) -> Scheme:
     """The best tiles that keep rows of B in this way."""
-    found = best_kept("auto", workload, design, load=load)
+    found = _converted(best_kept("auto", workload, design, load=load), passes)
     if not found:
         raise SchemeError(
             "load", load, "left out: A has few rows or no nonzeros, or B's partition is too small for what they use"
         )
     on_chip = with_scratch(workload, design, found[0], passes)
     return _chosen(workload, [*([] if on_chip is None else [on_chip]), *found], {})
+
+
+def _converted(candidates: list[Candidate], passes: Passes) -> list[Candidate]:
+    """With the conversions that each decides on."""
+    return [(scheme, prediction.plus(passes.over(scheme))) for scheme, prediction in candidates]
 
 
 def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:
@@ -171,7 +177,7 @@ def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:
 
 def _for_long_fibers(workload: Workload, design: Machine, best: Candidate, passes: Passes) -> list[Candidate]:
     """Strips in which fewer fibers of long rows meet, where these are far better: predictions of strips are low."""
-    strips = best_strips("auto", workload, design, best[1], judged=True, thorough=True)
+    strips = _converted(best_strips("auto", workload, design, best[1], judged=True, thorough=True), passes)
     found = [*strips, *(c for s in strips if (c := with_scratch(workload, design, s, passes)) is not None)]
     return [c for c in found if c[1].cycles < (1 - STRIP_FAR) * best[1].cycles]
 
@@ -192,22 +198,30 @@ def _on_chip(workload: Workload, design: Machine, found: list[Candidate], passes
     return [candidate for candidate in tried if candidate is not None]
 
 
-def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:
-    """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not above ``limit`` cycles."""
-    found = [
-        c
-        for c in ranked(workload, design, tile_i=tile_i, at_most=limit)
-        if _cut(workload, c[0]) and c[1].cycles <= limit
-    ]
+def _grids(workload: Workload, design: Machine, limit: float, passes: Passes, tile_i: bool) -> list[Candidate]:
+    """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not above ``limit`` cycles.
+
+    Cycles have those of conversions that not every scheme needs.
+    """
+
+    def converted(scheme: Scheme, prediction: Prediction) -> Prediction:
+        over = passes.over(scheme)
+        return prediction.plus(replace(over, cycles=over.cycles - passes.least_cycles))
+
+    def cost(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
+        return converted(scheme, predict(workload, design, scheme))
+
+    costed = [(s, converted(s, p)) for s, p in ranked(workload, design, tile_i=tile_i, at_most=limit)]
+    found = [c for c in costed if _cut(workload, c[0]) and c[1].cycles <= limit]
     if not found:
         return []
     pool = {_key(s): (s, p) for s, p in found}
     for scheme in _by_occupancy(workload, design):
-        _add(pool, workload, design, scheme)
+        _add(pool, workload, design, scheme, cost)
     for _ in range(GRID_ROUNDS):
         best = min(pool.values(), key=_cost)
         for scheme in _around(workload, design, best[0]):
-            _add(pool, workload, design, scheme)
+            _add(pool, workload, design, scheme, cost)
         if min(map(_cost, pool.values())) == _cost(best):
             break
     return [c for c in _close(list(pool.values())) if c[1].cycles <= limit and _cut(workload, c[0])]
@@ -218,13 +232,17 @@ def _replayed(workload: Workload, design: Machine, grids: list[Candidate], passe
 
     The closed form takes PEs to be busy all the time, and so likes smaller tiles.
     """
+
+    def cost(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
+        return predict_rows(workload, design, scheme).plus(passes.over(scheme))
+
     pool: dict[tuple[Any, ...], Candidate] = {}
     for scheme, _ in _varied(workload, grids, REPLAYED_GRIDS):
-        _add(pool, workload, design, scheme, predict_rows)
+        _add(pool, workload, design, scheme, cost)
     if pool:
         for scheme in _around(workload, design, min(pool.values(), key=_cost)[0]):
-            _add(pool, workload, design, scheme, predict_rows)
-    return _close([(s, p.plus(passes.over_a(s))) for s, p in pool.values() if _cut(workload, s)])
+            _add(pool, workload, design, scheme, cost)
+    return _close([c for c in pool.values() if _cut(workload, c[0])])
 
 
 def _cut(workload: Workload, scheme: Scheme) -> bool:
@@ -250,7 +268,7 @@ def _less_even(workload: Workload, design: Machine, best: Scheme, judge: Judge |
         candidates.append(super_tiles("auto", workload, design, shared_buffer(design, 0.0, 0.0), pseudo))
     if judge is None:
         return min(candidates, key=lambda s: s.predicted["cycles"])
-    return min(candidates, key=lambda s: judge(s, workload.a, workload.b) + passes.over_a(s).cycles)
+    return min(candidates, key=lambda s: judge(s, workload.a, workload.b) + passes.over(s).cycles)
 
 
 def _chosen(workload: Workload, candidates: list[Candidate], judged: Judged) -> Scheme:
@@ -336,7 +354,7 @@ def _add(
     workload: Workload,
     design: Machine,
     scheme: Scheme,
-    cost: Callable[[Workload, Machine, Scheme], Prediction] = predict,
+    cost: Callable[[Workload, Machine, Scheme], Prediction],
 ) -> None:
     """Costs a scheme, if it is legal and new."""
     key = _key(scheme)

@@ -47,7 +47,7 @@ def optimal(
     ----------
     A, B: sparse, I x K and K x J.
     seed: of the samples from which the workload's statistics are estimated.
-    judge: cycles by the model tier; needed. passes: conversions, of which that of A is not part of every scheme.
+    judge: cycles by the model tier; needed. passes: conversions, of which those of A and B are not part of every scheme.
     others: what the other policies choose. Each is run as well, whatever the budget, where hardware can, so that none is better.
     budget: schemes of the space that are run at most in this call; the best of those known is returned.
     state: file of results so far, one JSON line each; what it holds for these operands, this design and this state of
@@ -84,7 +84,7 @@ def optimal(
                 refused = error  # no room for this one: others are smaller
                 return
             known.add(scheme, cycles)
-        cycles += passes.over_a(scheme).cycles
+        cycles += passes.over(scheme).cycles
         if best is None or cycles < best[0]:
             best = cycles, scheme
 
@@ -105,7 +105,7 @@ def optimal(
 
 
 def _space(workload: Workload, design: Machine, passes: Passes, most: int) -> list[tuple[Scheme, Prediction]]:
-    """All schemes, of the ``most`` best shapes, the cheapest by the cost model first, each with the pass over A that it needs."""
+    """All schemes, of the ``most`` best shapes, the cheapest by the cost model first, each with the passes that it needs."""
     found: dict[str, tuple[Scheme, Prediction]] = {}
     for base in small_space(workload, design, most):
         for order in ORDERS:
@@ -122,7 +122,7 @@ def _space(workload: Workload, design: Machine, passes: Passes, most: int) -> li
     for scheme, prediction in [] if passes.fixes_a else listed_schemes("optimal", workload, design):
         scheme.validate(design, workload.I, workload.J, workload.K)
         found[f"{scheme.load} {scheme.T_i}"] = scheme, prediction
-    whole = ((scheme, prediction.plus(passes.over_a(scheme))) for scheme, prediction in found.values())
+    whole = ((scheme, prediction.plus(passes.over(scheme))) for scheme, prediction in found.values())
     return sorted(whole, key=lambda c: (c[1].cycles, c[1].dram_bytes))
 
 

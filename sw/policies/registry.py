@@ -123,7 +123,7 @@ def schedule(
     if not isinstance(scheme, Scheme):
         raise PluginError(f"policy {policy}: must return a Scheme, not {type(scheme).__name__}")
     scheme = replace(scheme, seconds=time.perf_counter() - began)
-    scheme = passes.added(scheme, over_a="passes" not in asked)
+    scheme = passes.added(scheme, over="passes" not in asked)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
     return scheme
 
@@ -135,11 +135,11 @@ def _taken(chooser: "Policy", given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _others(policy: str, A: Any, B: Any, design: "Machine", seed: int, given: dict[str, Any]) -> "Iterator[Scheme]":
-    """What each other policy chooses for the dataflow, but for those that cannot; each predicts its pass over A."""
+    """What each other policy chooses for the dataflow, but for those that cannot; each predicts the passes that it decides on."""
     from sw.cost.passes import Pass
     from sw.operands.errors import OperandError
 
-    over_a = replace(given["passes"], rest=Pass())
+    decided = replace(given["passes"], rest=Pass())
     for name in POLICIES:
         if name == policy or design.pe.dataflow not in DATAFLOWS_OF[name]:
             continue
@@ -150,4 +150,4 @@ def _others(policy: str, A: Any, B: Any, design: "Machine", seed: int, given: di
             scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
         except (SchemeError, OperandError, MemoryError):
             continue
-        yield over_a.added(scheme, over_a="passes" not in asked)
+        yield decided.added(scheme, over="passes" not in asked)

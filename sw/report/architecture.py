@@ -82,10 +82,12 @@ def shares(record: Mapping[str, Any]) -> dict[str, str]:
     counters, cycles = record["counters"], record["cycles"]
     if not cycles:
         return {}
+    memory = record["design"]["memory"]
+    converts = memory["converts_a"] or memory["converts_b"]
     said = {
         unit: f"{counters[counter] / cycles:.1%} {words}"
         for unit, (counter, words) in WAITS.items()
-        if counter in counters and (unit != "converter" or record["design"]["memory"]["converts_a"])
+        if counter in counters and (unit != "converter" or converts)
     }
     moved = record["dram_bytes"]
     if moved is not None:

@@ -21,7 +21,7 @@ from sw.plan.lifetimes import overwritten
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
-from sw.plan.stored_a import StoredA
+from sw.plan.stored_operand import StoredOperand
 from sw.scheme.terms import B_BY_COLUMNS, ORDERS, WEIGHT_STATIONARY
 from sw.timing.hardware import MAXIMUM_ELEMENTS, MOST_LINES
 
@@ -41,6 +41,8 @@ LOW_BASE = 1 << 20
 MAXIMUM_TILES = 1 << 32
 # What lies behind operands, and in memory that is written before it is read: not a pointer, not a coordinate.
 POISON = 0xA5
+# What says how an operand lies in memory, and how many entries it has.
+CONVERSION_OF = {"A": ("CONVERSION", "COUNT"), "B": ("CONVERSION_B", "COUNT_B")}
 # Of a line of B's partition, in the table of windows and in a list of rows.
 LINE_BITS = MOST_LINES.bit_length()
 
@@ -196,9 +198,10 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
                     begins, ends = _with_places(gathered, begins, ends)
                 registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
         arrays = stored[name].pack(ends, coordinates, operand.bits)
-        if name == "A" and planned.stored_a is not None:
+        kept = planned.stored_a if name == "A" else planned.stored_b
+        if kept is not None:
             arrays = {}
-            registers |= _place_stored(layout, planned.stored_a, a)
+            registers |= _place_stored(layout, name, kept, operand)
         arrays["tile_map"] = occupied
         # A line is read whole: its last records may be none of the matrix's.
         whole = stored[name].sizes(0, -(-operand.nnz // design.lanes) * design.lanes)["elements"]
@@ -275,8 +278,9 @@ def _scheme_registers(design: "Design", planned: Plan[Csr], stored: Mapping[str,
         "MODES": pack_fields("MODES", joined=int(scheme.joins), **modes, **buffering),
         "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
     }
-    if design.memory.converts_a:
-        registers |= dict.fromkeys(("CONVERSION", "COUNT"), 0)
+    for tensor, built in (("A", design.memory.converts_a), ("B", design.memory.converts_b)):
+        if built:
+            registers |= dict.fromkeys(CONVERSION_OF[tensor], 0)
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
@@ -315,20 +319,22 @@ def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, 
     return np.insert(np.stack([begins, places.astype(np.uint32)], axis=1).ravel(), 0, (0, 0)), np.insert(ends, 0, 0)
 
 
-def _place_stored(layout: _Layout, stored: StoredA, a: Csr) -> dict[str, int]:
-    """A in its own format, as whole beats: what the registers say of it."""
-    kept, memory = stored.kept, stored.memory(a)
-    found = {"A_ELEMENTS": layout.next, "A_POINTERS": layout.next, "COUNT": 0}
+def _place_stored(layout: _Layout, tensor: str, stored: StoredOperand, operand: Csr) -> dict[str, int]:
+    """An operand in its own format, as whole beats: what the registers say of it."""
+    kept, memory = stored.kept, stored.memory(operand)
+    conversion, count = CONVERSION_OF[tensor]
+    records, frame, low = f"{tensor}_ELEMENTS", f"{tensor}_POINTERS", tensor.lower()
+    found = {records: layout.next, frame: layout.next, count: 0}
     for register, region, names in (
-        ("A_ELEMENTS", "a_elements", RECORD_REGIONS),
-        ("A_POINTERS", "a_frame", FRAME_REGIONS),
+        (records, f"{low}_elements", RECORD_REGIONS),
+        (frame, f"{low}_frame", FRAME_REGIONS),
     ):
         if (name := names.get(kept.kind)) is not None:
             found[register] = layout.place(region, memory[name].nbytes, content=memory[name])
     if kept.kind in RECORD_REGIONS:
-        found["COUNT"] = next(part.count for part in kept.layout.regions if part.name == RECORD_REGIONS[kept.kind])
-    source = {"source": SOURCES.index(kept.kind), "row": coordinate_bits(a.rows), "source_run": kept.run_bits}
-    return found | {"CONVERSION": pack_fields("CONVERSION", enable=1, **source)}
+        found[count] = next(part.count for part in kept.layout.regions if part.name == RECORD_REGIONS[kept.kind])
+    source = {"source": SOURCES.index(kept.kind), "row": coordinate_bits(operand.rows), "source_run": kept.run_bits}
+    return found | {conversion: pack_fields(conversion, enable=1, **source)}
 
 
 def _place_partial(layout: _Layout, size: int, part_words: int, word_bytes: int) -> dict[str, int]:

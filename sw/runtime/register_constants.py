@@ -8,9 +8,9 @@ ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
-# Formats in which the accelerator takes A, where it converts it on its way in; registers and counters of such a build.
+# Formats in which the accelerator takes A or B, where it converts them on their way in; registers of such a build.
 CONVERTED = ("dense", "coo", "rlc", "zvc")
-CONVERSION = ("CONVERSION", "COUNT")
+CONVERSION = ("CONVERSION", "COUNT", "CONVERSION_B", "COUNT_B")
 # What WAITING.phase says, by its value; what its other fields stand for.
 PHASES = (
     "idle",
@@ -156,6 +156,18 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
         ),
     ),
     "COUNT": (0x134, 32, "configuration", (("value", 0, 32, "rw"),)),
+    "CONVERSION_B": (
+        0x138,
+        32,
+        "configuration",
+        (
+            ("enable", 0, 1, "rw"),
+            ("source", 1, 3, "rw"),
+            ("row", 4, 6, "rw"),
+            ("source_run", 10, 6, "rw"),
+        ),
+    ),
+    "COUNT_B": (0x13C, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_BASE": (0x140, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_LINES": (0x144, 32, "configuration", (("value", 0, 32, "rw"),)),
     "B_BASE": (0x148, 32, "configuration", (("value", 0, 32, "rw"),)),
@@ -258,13 +270,13 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     17: ("bad_row", "Columns of B fall in their row or leave their tile.", "the column"),
     18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps absent rows.", "its tile along i"),
     19: ("bad_coordinates", "Packed coordinates have over 32 bits, or none of many columns.", "value of COORDINATES"),
-    20: ("bad_place", "A row of B would lie outside B's partition.", "its place in the list"),
+    20: ("bad_place", "A row of B would lie outside B's partition.", "its place, or the tile's first row"),
     32: ("bad_setting", "A register has a value that it must not have.", "offset of the register"),
     36: ("bad_mask", "The mask has more or fewer bits than there are values.", "bits before it"),
     37: ("bad_run", "A filler is not the longest run, or is the last pair.", "number of the pair"),
     38: ("bad_value", "A value is zero where the format has none.", "number of the value"),
-    33: ("bad_entry", "An entry of A lies outside the matrix, or in no tile that is visited.", "number of the entry"),
-    34: ("bad_entry_order", "Entries of A do not rise, or one place comes twice.", "number of the entry"),
+    33: ("bad_entry", "An entry lies outside the matrix, or in no tile of A.", "number of the entry"),
+    34: ("bad_entry_order", "Entries of A or B do not rise, or one place comes twice.", "number of the entry"),
 }
 
 
@@ -346,7 +358,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "TUNING_ADJUSTMENTS": ("changes", False, "Changes of the tile shape by dynamic tuning."),
     "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
     "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
-    "STALL_CONVERSION": ("cycles", False, "Cycles in which a nonzero of A could be taken and its conversion has none."),
+    "STALL_CONVERSION": ("cycles", False, "Cycles in which a nonzero could be taken and its conversion has none."),
     "MERGED": ("nonzeros", False, "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns."),
     "READ_SCRATCH": ("beats", False, "Bus beats read: scratch fibers; READ_C_DATA counts them too."),
     "WRITE_SCRATCH": ("beats", False, "Bus beats written: scratch fibers; WRITE_C_DATA counts them too."),

@@ -163,6 +163,16 @@ class HardwareScheme:
             return 0
         return tiles_j
 
+    def passes_over_b(self, I: int, J: int, K: int) -> int:  # noqa: E741 - extents, as in the papers
+        """How often tiles of whole rows of B are loaded from its first row to its last, if all of them have work and find room.
+
+        0 where B is loaded in another way.
+        """
+        tiles_i, tiles_j, tiles_k = self.tiles_per_rank(I, J, K)
+        if not self.buffers("B") or self.load != LOAD_TILE or self.uneven or self.tuning or tiles_j > 1:
+            return 0
+        return tiles_i if tiles_k > 1 and self.order.index("i") < self.order.index("k") else 1
+
     def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
         """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
         placed = {}

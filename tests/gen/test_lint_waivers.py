@@ -15,6 +15,7 @@ from gen.verilog import Verilog, emit, emit_design
 BLOCKS = (
     ("converter", []),
     ("converted_a", []),
+    ("converted_b", []),
     ("tailors", []),
     ("tailors", ["release=true"]),
     ("buffet", []),

@@ -214,7 +214,14 @@ def odd() -> Verilog:
     return emit_design(load_design("tiny", changes))
 
 
-@pytest.mark.parametrize("design", ["smallest", "odd"])
+@pytest.fixture
+def converting() -> Verilog:
+    """A and B are converted on their way in, by groups of different sizes."""
+    changes = ["memory.records=packed", "memory.converts_a=true", "memory.converts_b=true", "axi.data_bits=256"]
+    return emit_design(load_design("tiny", [*changes, "buffer.line_beats=2", "pe.value=int8"]))
+
+
+@pytest.mark.parametrize("design", ["smallest", "odd", "converting"])
 def test_unusual_designs_lint(request, tmp_path, design):
     verilog = request.getfixturevalue(design)
     verilog.write(tmp_path)

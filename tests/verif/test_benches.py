@@ -19,6 +19,7 @@ from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.converted_a import ConvertedA
+from rtl.accessor.converted_b import ConvertedB
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.row_parts import RowParts
 from rtl.accessor.segment_stream import SegmentStreamer
@@ -228,6 +229,16 @@ ENTRIES = {
         "bench_converted_a",
         lambda: ConvertedA(beat_bits=128, address_width=40, value="int32", form="work_efficient"),
         icarus=r"kind=zvc/backpressure=random|faults",
+    ),
+    "converted_b": Entry(
+        "bench_converted_b",
+        lambda: ConvertedB(beat_bits=256, address_width=40, value="int32", form="work_efficient", lanes=4),
+        icarus=r"kind=(zvc|coo)/backpressure=random|faults|not_converted",
+    ),
+    "converted_b_two": Entry(
+        "bench_converted_b",
+        lambda: ConvertedB(beat_bits=128, address_width=40, value="int16", form="serial_chain", lanes=4),
+        icarus=r"kind=rlc/backpressure=random|=dense/backpressure=none",
     ),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR), icarus=r"random/lines=18|list.*none|reset"),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=4, **ACCESSOR)),

@@ -2,30 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 
-from gen.design import Design, load_design
 from sw.formats.csr import Csr
-from sw.formats.sparse_tensor import SparseTensor
-from sw.formats.storage import storage_format
-from sw.formats.stored_matrix import Matrix
-from sw.golden.compare import check_against_scipy, compare_bits
+from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
-from sw.model.machine import run_model
-from sw.plan.plan import Plan, plan
-from sw.plan.stored_a import StoredA
-from sw.runtime.driver import Driver
-from sw.runtime.memory_image import MemoryImage, build_image
-from sw.runtime.registers import CONVERTED, REGISTERS, ErrorCode, field_value, pack_fields
-from sw.runtime.simulation.engine import bus_timing, library_of, observe, open_simulation, run_rtl
-from sw.runtime.simulation.loader import Simulation
-from sw.runtime.simulation.sources import accelerator_sources
+from sw.plan.plan import plan
+from sw.runtime.registers import CONVERTED, REGISTERS, ErrorCode, pack_fields
+from sw.runtime.simulation.engine import observe, run_rtl
 from sw.scheme.scheme import Scheme
+from tests.verif.converted import Spoiled, check, converting, stored
 from tests.verif.test_end_to_end import random_operand, scheme
-from verif.counters import check_counters
 
 pytestmark = pytest.mark.slow
 
@@ -39,36 +28,12 @@ IN_ORDER = {
 }
 
 
-@cache
-def converting() -> Design:
-    return load_design("tiny", ["memory.records=packed", "memory.converts_a=true"])
-
-
-def stored(planned: Plan[Csr], kind: str, **options: int) -> Plan[Csr]:
-    """The plan with A in a format."""
-    form, tensor = storage_format(kind, **options), SparseTensor.from_csr(planned.a)
-    layout = form.layout(tensor.shape, form.counts(tensor), planned.a.value)
-    return replace(planned, stored_a=StoredA(form=form, kept=Matrix.of(kind, form, layout)))
-
-
-def check(kind: str, forced: Scheme, a: Csr, b: Csr, passes: int, seed: int = 0, **options: int) -> dict[str, int]:
-    """Runs and compares everything; returns the counters."""
-    design = converting()
+def check_a(kind: str, forced: Scheme, a: Csr, b: Csr, passes: int, seed: int = 0, **options: int) -> dict[str, int]:
+    """Runs with A in a format; returns the counters."""
     forced = forced.clip(a.rows, b.columns, a.columns)
     assert forced.passes_over_a(a.rows, b.columns, a.columns) == passes
-    planned = stored(plan(forced, a, b, design), kind, **options)
-    found = run_rtl(design, planned, max_cycles=1_000_000, poison=True, seed=seed)
-    assert found.error is None and found.c is not None
-    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
-    for verdict in (
-        compare_bits(golden.structural, found.c),
-        check_against_scipy(a, b, found.c, value=design.pe.arithmetic),
-    ):
-        assert verdict.correct, verdict
-    model = run_model(design, planned)
-    assert found.dram_bytes == model.dram_bytes
-    assert check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model) == []
-    return found.counters
+    planned = stored(plan(forced, a, b, converting()), "a", kind, **options)
+    return check(converting(), planned, seed)
 
 
 @pytest.mark.parametrize("kind", CONVERTED)
@@ -78,8 +43,8 @@ def test_every_format_and_cut(kind: str, cut: tuple[tuple[int, int, int], str, i
     tile, order, passes = cut
     a, b = random_operand(45, 60, 0.08, "int32", 1), random_operand(60, 52, 0.12, "int32", 2)
     design = converting()
-    counters = check(kind, scheme(design, tile, order), a, b, passes)
-    planned = stored(plan(scheme(design, tile, order), a, b, design), kind)
+    counters = check_a(kind, scheme(design, tile, order), a, b, passes)
+    planned = stored(plan(scheme(design, tile, order), a, b, design), "a", kind)
     assert planned.stored_a is not None
     assert counters["read_a_data"] == passes * planned.stored_a.kept.beats(design.bus_bytes)
     assert counters["write_a_meta"] == 0
@@ -105,14 +70,14 @@ def test_empty_rows(kind: str, lengths: list[int]) -> None:
     a, b = rows_of(lengths, max(lengths) or 8), random_operand(max(lengths) or 8, 12, 0.4, "int32", 3)
     for tile, order in (((2, 12, 8), "ijk"), ((3, 5, 8), "jik"), ((9, 5, 8), "ijk")):
         cut = scheme(converting(), tile, order).clip(a.rows, 12, a.columns)
-        check(kind, cut, a, b, cut.passes_over_a(a.rows, 12, a.columns), seed=1)
+        check_a(kind, cut, a, b, cut.passes_over_a(a.rows, 12, a.columns), seed=1)
 
 
 def test_runs_with_fillers() -> None:
     """Runs of 1 to 3 bits, so that most pairs are fillers."""
     a, b = random_operand(12, 60, 0.03, "int32", 4), random_operand(60, 52, 0.12, "int32", 2)
     for bits in (1, 3):
-        check("rlc", scheme(converting(), (5, 20, 60), "jik"), a, b, 3, run_bits=bits)
+        check_a("rlc", scheme(converting(), (5, 20, 60), "jik"), a, b, 3, run_bits=bits)
 
 
 def test_a_as_the_accelerator_has_it() -> None:
@@ -126,52 +91,9 @@ def test_a_as_the_accelerator_has_it() -> None:
         assert found.counters["stall_conversion"] == 0
 
 
-class Spoiled:
-    """One simulation whose memory and registers are spoiled before a run."""
-
-    def __init__(self, kind: str, tile: tuple[int, int, int] = (4, 12, 20), order: str = "ijk") -> None:
-        design = converting()
-        self.a, self.b = random_operand(13, 20, 0.3, "int32", 6), random_operand(20, 12, 0.3, "int32", 7)
-        forced = scheme(design, tile, order).clip(13, 12, 20)
-        self.golden = multiply(self.a, self.b, design.pe.merge_radix, "int32", forced).structural
-        self.planned = stored(plan(forced, self.a, self.b, design), kind)
-        self.image: MemoryImage = build_image(design, self.planned, poison=True)
-        sources = accelerator_sources(design)
-        self.simulation: Simulation = open_simulation(library_of(design, sources), self.image, bus_timing(design))
-        self.driver = Driver(self.simulation)
-        self.pristine = {name: region.data.copy() for name, region in self.image.regions.items()}
-
-    def run(self, **registers: int) -> tuple[ErrorCode, int]:
-        """Error and detail."""
-        self.begin(**registers)
-        assert self.simulation.run(400_000), self.driver.waiting()
-        found = ErrorCode(self.driver.read("ERROR_CODE")), self.driver.read("ERROR_DETAIL")
-        for name, region in self.image.regions.items():
-            region.data[:] = self.pristine[name]
-        return found
-
-    def begin(self, **registers: int) -> None:
-        for name, value in (dict(self.image.registers) | registers).items():
-            self.driver.write(name, value)
-        self.driver.start()
-
-    def good(self) -> None:
-        self.begin()
-        assert self.simulation.run(400_000), self.driver.waiting()
-        assert self.driver.error() is None
-        assert compare_bits(self.golden, self.image.c(self.driver.read("C_NNZ"))).correct
-        for name, region in self.image.regions.items():
-            region.data[:] = self.pristine[name]
-
-    def conversion(self, **fields: int) -> int:
-        word = self.image.registers["CONVERSION"]
-        found = {name: field_value("CONVERSION", name, word) for name in REGISTERS["CONVERSION"].fields}
-        return pack_fields("CONVERSION", **(found | fields))
-
-
 @pytest.fixture
 def zvc() -> Iterator[Spoiled]:
-    made = Spoiled("zvc")
+    made = Spoiled("a", "zvc")
     yield made
     made.simulation.close()
 
@@ -217,7 +139,7 @@ def test_a_tile_that_the_map_leaves_out(zvc: Spoiled) -> None:
 
 def test_entries_out_of_place() -> None:
     """Of COO: columns and rows beyond the matrix, and two entries in the wrong order. Of RLC: a filler at the end."""
-    made = Spoiled("coo", (13, 5, 20), "jik")
+    made = Spoiled("a", "coo", (13, 5, 20), "jik")
     records = made.image.regions["a_elements"].data
     width = 32 + 5 + 4
     nonzeros = made.a.nnz
@@ -236,7 +158,7 @@ def test_entries_out_of_place() -> None:
     assert made.run() == (ErrorCode.BAD_ENTRY_ORDER, nonzeros - 1)
     made.good()
     made.simulation.close()
-    made = Spoiled("rlc")
+    made = Spoiled("a", "rlc")
     count = made.image.registers["COUNT"]
     made.image.regions["a_elements"].data.view(np.uint8)[((count - 1) * 37) // 8 :] = 0
     assert made.run() == (ErrorCode.BAD_RUN, count - 1)
@@ -246,7 +168,7 @@ def test_entries_out_of_place() -> None:
 
 def test_soft_reset_in_the_middle() -> None:
     """Between launch and the last pass; the next run is whole."""
-    made = Spoiled("zvc", (4, 5, 20), "jik")
+    made = Spoiled("a", "zvc", (4, 5, 20), "jik")
     for cycles in (90, 130, 200, 400):
         made.begin()
         assert not made.simulation.run(cycles)
@@ -259,7 +181,7 @@ def test_soft_reset_in_the_middle() -> None:
 
 def test_the_stall_is_what_its_monitor_counts() -> None:
     """A dense A with few nonzeros keeps the engine waiting, and the counter says how long."""
-    made = Spoiled("dense", (13, 12, 20))
+    made = Spoiled("a", "dense", (13, 12, 20))
     made.good()
     stalls = made.driver.counters()["stall_conversion"]
     assert stalls == observe(made.simulation, made.image)["stall_conversion"] > 20

@@ -200,6 +200,7 @@ STREAM_PROOFS = {
     "memory_engine": "read_engine.client0",
     "accessor_a": "accessor_a.streams",
     "converted_a": "converted_a.streams",
+    "converted_b": "converted_b.streams",
     "accessor_b": "accessor_b.streams",
     "accessor_c": "accessor_c.streams",
     "fiber_lookup": "fiber_lookup.streams",

@@ -4,92 +4,36 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import ReadOnly
 
-from sw.formats.csr import Csr
-from sw.formats.sparse_tensor import SparseTensor
-from sw.formats.storage import storage_format
-from sw.formats.storage_format import coordinate_bits, pack
-from verif.agents.client_memory import ClientMemory
 from verif.agents.pauses import PATTERN_NAMES
+from verif.benches.converted_bench import (
+    BAD_ENTRY,
+    BAD_MASK,
+    BAD_MODE,
+    BAD_ORDER,
+    BAD_RUN,
+    RECORDS,
+    SOURCES,
+    ConvertedBench,
+)
 from verif.benches.sparse import Operand, tiles_of
-from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-RECORDS, FRAME, MEMORY_BYTES = 0x1000, 0x8000, 0x10000
-# Codes of FORMATS.source, and the regions of each format: records, frame.
-SOURCES = {"dense": 0, "coo": 1, "rlc": 3, "zvc": 4}
-REGIONS = {"dense": ("", "values"), "coo": ("entries", ""), "rlc": ("pairs", ""), "zvc": ("values", "mask")}
-RUN_BITS = 4
-BAD_MODE, BAD_ENTRY, BAD_ORDER, BAD_MASK, BAD_RUN = 9, 33, 34, 36, 37
 coverage = Coverage("converted_a")
 
 
-class ConvertedABench(StreamBench):
+class ConvertedABench(ConvertedBench):
     """Sends tiles as run control does; the matrix says which selections each row gives."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        super().__init__(
-            dut,
-            drive=["tile", "fetched"],
-            receive=["selections", "fetched_tile"],
-            idle=backpressure,
-            backpressure=backpressure,
-            zero=("enable", "allowed", "modes", "settings"),
-            seed=seed,
-            limit=40_000,
-        )
-        self.beat_bytes = int(self.block.parameters["beat_bits"]) // 8
-        self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, self.beat_bytes)
-        for n in range(2):
-            patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("grant", "data"))
-            self.memory.reader(f"read_request__{n}", f"read_data__{n}", *patterns)
-        self.helpers = [self.memory]
-        self.row: list[tuple[int, int]] = []
+        super().__init__(dut, backpressure, seed, drive=["tile", "fetched"], receive=["selections", "fetched_tile"])
         self.converts = True
-        self.starved = 0
 
-    def matrix(self, rows: int, columns: int, density: float) -> Operand:
-        """Values that are not 0."""
-        drawn = Operand.draw(self.rng, rows, columns, density)
-        return Operand(columns, [[(c, value | 1) for c, value in row] for row in drawn.rows])
-
-    async def configure(self, operand: Operand, kind: str, **changes: int) -> int:
+    async def configure(self, operand: Operand, kind: str, **changes: Any) -> int:
         """The matrix in memory, in a format; beats of a pass."""
-        self.operand, rows = operand, len(operand.rows)
-        nonzeros = operand.nonzeros
-        a = Csr(
-            rows=rows,
-            columns=operand.columns,
-            pointers=operand.pointers.astype(np.int64),
-            coordinates=nonzeros[:, 0].copy(),
-            bits=nonzeros[:, 1].copy(),
-            value="int32",
-        )
-        form = storage_format(kind, **({"run_bits": RUN_BITS} if kind == "rlc" else {}))
-        tensor = SparseTensor.from_csr(a)
-        layout = form.layout(tensor.shape, form.counts(tensor), "int32")
-        packed = pack(layout, form.encode(tensor))
-        for name, address in zip(REGIONS[kind], (RECORDS, FRAME), strict=True):
-            if name:
-                self.memory.store(address, packed[name])
-        counts = [region.count for region in layout.regions if region.name == REGIONS[kind][0]]
-        widths = {"row": coordinate_bits(rows), "column": coordinate_bits(operand.columns), "source_run": RUN_BITS}
-        settings = {
-            "formats": {"source": SOURCES[kind], "target": 2},
-            "widths": widths,
-            "rows": rows,
-            "columns": operand.columns,
-            "count": counts[0] if counts else 0,
-            "source_records": RECORDS,
-            "source_frame": FRAME,
-        }
-        self.set("settings", settings | changes)
-        self.dut.enable.value, self.dut.allowed.value = 1, 1
         self.converts = True
-        await self.cycles(1)
         coverage.hit(kind)
-        return sum(-(-region.bytes // self.beat_bytes) for region in layout.regions)
+        return await super().configure(operand, kind, **changes)
 
     async def visit(self, tile: dict[str, int]) -> None:
         self.send("tile", tile)
@@ -97,20 +41,6 @@ class ConvertedABench(StreamBench):
         await self.wait(lambda: not int(self.dut.busy.value), "it does not come to rest")
         assert not int(self.dut.error.value)
         coverage.hit("refused", self.monitors["selections"].stalled_cycles > 0)
-
-    async def fails(self, *tiles: dict[str, int]) -> tuple[int, int]:
-        """Error and detail that these tiles end with."""
-        self.send("tile", *tiles)
-        await self.wait(lambda: bool(int(self.dut.error.value)), "no error is found")
-        await ReadOnly()
-        found = int(self.dut.error.value), int(self.dut.detail.value)
-        await self.cycles(1)
-        self.row = []
-        await self.restart(3)
-        return found
-
-    def every_cycle(self) -> None:
-        self.starved += int(self.dut.starved.value)
 
     def taken(self, port: str, item: Any) -> None:
         if port == "fetched":
@@ -135,7 +65,6 @@ class ConvertedABench(StreamBench):
             self.row = []
 
     async def start(self) -> None:
-        self.row = []
         self.monitors["selections"].meaning = self.meaning
         await super().start()
 
@@ -143,9 +72,6 @@ class ConvertedABench(StreamBench):
         """Without a nonzero only the end of the row has a meaning."""
         item = self.layouts["selections"].unpack(bits)
         return bits if item["present"] else item["last"]
-
-    def read(self) -> int:
-        return sum(self.memory.beats.values())
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -183,6 +109,26 @@ async def empty_tiles(dut: Any, kind: str) -> None:
         await bench.visit(tiles[3])
         await bench.visit(tiles[4] | {"carry": 1})
     assert bench.read() == 2 * beats
+    coverage.save()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(kind=list(SOURCES))
+async def tiles_without_a_break(dut: Any, kind: str) -> None:
+    """The next tile waits at the port, also while the last rows of a pass, which are empty, leave: none of them is lost."""
+    bench = ConvertedABench(dut, "fourth")
+    await bench.start()
+    operand = bench.matrix(23, 30, 0.2)
+    for row in range(12, 23):
+        operand.rows[row].clear()
+    beats = await bench.configure(operand, kind)
+    tiles = [tile for height in (23, 5, 23) for tile in tiles_of(operand, "a", (height, 30))]
+    bench.send("tile", *tiles)
+    await bench.settle()
+    await bench.wait(lambda: not int(dut.busy.value), "it does not come to rest")
+    assert not int(dut.error.value)
+    assert bench.read() == 3 * beats
+    coverage.hit("without_a_break")
     coverage.save()
 
 
@@ -257,7 +203,6 @@ async def reset_in_the_middle(dut: Any, kind: str) -> None:
         assert int(dut.busy.value)
         coverage.hit("reset")
         await bench.restart(3)
-        bench.row = []
         await bench.configure(bench.matrix(9, 30, 0.3), kind)
         for tile in tiles_of(bench.operand, "a", (5, 30)):
             await bench.visit(tile)

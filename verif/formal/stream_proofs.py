@@ -9,6 +9,7 @@ from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.converted_a import ConvertedA
+from rtl.accessor.converted_b import ConvertedB
 from rtl.accessor.fiber_reader import READ_CLIENTS
 from rtl.accessor.line_packer import LinePacker
 from rtl.accessor.lookup import FiberLookup
@@ -27,6 +28,7 @@ from rtl.pe.gustavson import GustavsonPe
 from rtl.pe.row_joiner import RowJoiner
 from rtl.pe.weight_stationary import WeightStationaryPe
 from rtl.pe.weight_stationary_array import WeightStationaryArray
+from rtl.regs.converter_map import FORMATS
 from rtl.tiling.controller import TilingController
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.window_table import WindowTable
@@ -80,6 +82,14 @@ class PartsRules(StreamRules):
         super().claims(m)
         block = self.block
         m.d.comb += Assume(implies(block.start, block.idle))
+
+
+def few_entries(settings: Any) -> Value:
+    """Of a converter: a matrix of 4 x 4 places, dense or up to 4 entries of COO."""
+    widths, source = settings.widths, settings.formats.source
+    small = (settings.rows == 4) & (settings.columns == 4) & (widths.row == 2) & (widths.column == 2)
+    kinds = (source == FORMATS.index("dense")) | (source == FORMATS.index("coo"))
+    return small & kinds & (settings.count <= 4)
 
 
 def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[..., StreamRules]:
@@ -321,17 +331,27 @@ def _rules_of_accessors() -> Iterator[Proof]:
 
 
 def _rules_of_conversion() -> Iterator[Proof]:
-    """Of A on its way in."""
+    """Of A and B on their way in."""
+    sizes = {"beat_bits": 128, "address_width": 13, "value": "int8", "form": "serial_chain"}
+    steady = ("enable", "allowed", "modes", "settings")
+    answers = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(ConvertedA.READERS))]
     yield Proof(
         "converted_a.streams",
         f"ConvertedA, int8: {CLAIM}",
-        rules(
-            ConvertedA,
-            {"beat_bits": 128, "address_width": 13, "value": "int8", "form": "serial_chain"},
-            steady=("enable", "allowed", "modes", "settings"),
-            answers=[beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(ConvertedA.READERS))],
-        ),
+        rules(ConvertedA, sizes, steady=steady, answers=answers),
         depth=12,
+    )
+    yield Proof(
+        "converted_b.streams",
+        f"ConvertedB, int8, of 4 x 4 places, dense or in COO: {CLAIM}",
+        rules(
+            ConvertedB,
+            {**sizes, "lanes": 2},
+            steady=steady,
+            answers=answers,
+            within={"settings": few_entries},
+        ),
+        depth=22,
     )
 
 

@@ -29,7 +29,7 @@ SIZES = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats"
 ENGINE = {"data_width": 64, "address_width": 32, "outstanding": 4, "burst_beats": 16, "reader_depth": 32}
 PE = {"lanes": 2, "leaf_lines": 2, "line_address_width": 10, "address_width": 40, "queue_lines": 2}
 CONVERTER = {"data_width": 128, "address_width": 32, "outstanding": 4, "burst_beats": 16, "value": "int8"}
-CONVERTED_A = {"beat_bits": 128, "address_width": 40, "value": "int32", "form": "work_efficient"}
+CONVERTED = {"beat_bits": 128, "address_width": 40, "value": "int32", "form": "work_efficient"}
 STATIONARY = {"pes": 2, "lanes": 2, "address_width": 40, "line_address_width": 6, "scratch_slots": 2}
 # Small builds of the blocks at the top of each room: class, parameters of each build, a parameter that is a block by a function.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -72,7 +72,11 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
         },
     ),
     "rtl.accessor.a.AccessorA": (SIZES, {**SIZES, "parts": True}),
-    "rtl.accessor.converted_a.ConvertedA": (CONVERTED_A, {**CONVERTED_A, "lanes": 2}),
+    "rtl.accessor.converted_a.ConvertedA": (CONVERTED, {**CONVERTED, "lanes": 2}),
+    "rtl.accessor.converted_b.ConvertedB": (
+        {**CONVERTED, "lanes": 4},
+        {**CONVERTED, "beat_bits": 256, "value": "int8", "lanes": 4},
+    ),
     "rtl.converter.Converter": tuple(
         {**CONVERTER, "style": style, "counters": 16, "sram_bytes": 512} for style in ("m", "mr")
     ),

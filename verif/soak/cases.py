@@ -2,21 +2,25 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from gen.design import Design
 from sw.formats.csr import Csr
+from sw.formats.storage import storage_format
 from sw.model.tier import simulate
-from sw.plan.plan import plan
+from sw.plan.plan import Plan, plan
+from sw.plan.stored_operand import StoredOperand
+from sw.plan.tiles_of_b import passes_over
+from sw.runtime.registers import CONVERTED
 from sw.runtime.simulation.loader import CHANNELS, BusTiming
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import WEIGHT_STATIONARY
 
-from .conversions import Kept, draw_conversions
+from .conversions import MOST_BYTES, Kept, draw_conversions
 from .designs import ATTEMPTS, design_of, weight
 from .operands import Limits, draw_operands
 from .schemes import ALONG_I, KINDS, PLAIN, TILES, TUNED, Budget, draw_scheme
@@ -73,7 +77,7 @@ class Product:
     """One multiplication: operands, how it is tiled, in which order partitions lie in the SRAM.
 
     ``kind``: of the scheme, one of ``KINDS``; ``size``, ``values``: of the operands; ``gaps``: lines left free below each
-    partition.
+    partition; ``formats``: of operands, "a" and "b", that are converted on their way in.
     """
 
     a: Csr
@@ -85,6 +89,13 @@ class Product:
     partitions: str
     gaps: tuple[int, ...]
     text: str
+    formats: tuple[tuple[str, str], ...] = ()
+
+    def planned(self, design: Design) -> Plan[Csr]:
+        """What the hardware meets."""
+        found = {tensor: StoredOperand.of(getattr(self, tensor), kind) for tensor, kind in self.formats}
+        made = plan(self.scheme, self.a, self.b, design)
+        return replace(made, stored_a=found.get("a"), stored_b=found.get("b"))
 
     @property
     def macs(self) -> int:
@@ -162,6 +173,9 @@ def make_case(seed: int, number: int, schemes: Sequence[str] = KINDS) -> Case:
     wanted += [rng.choice(schemes) for _ in range(count - 1)]
     runs = 1 if plan == "one run" else 3 if plan == "several runs" else 4
     products = tuple(_product(design, kind, timing, runs, many, rng, numbers) for kind in wanted)
+    if plan != "disturbed":  # operands that are spoiled lie as the accelerator has them
+        stored = random.Random(f"{seed} stored {number}")
+        products = tuple(_stored(product, design, stored) for product in products)
     return Case(
         name=f"{seed}:{number}",
         design=design,
@@ -297,6 +311,23 @@ def _product(
             a, b = operands.a, operands.b
             return Product(a, b, scheme, kind, operands.size, operands.values, partitions, tuple(gaps), text)
     raise RuntimeError(f"no operands and scheme found for {kind} on {design.model_dump_json()}")
+
+
+def _stored(product: Product, design: Design, rng: random.Random) -> Product:
+    """With formats for operands that the design and the scheme convert on their way in, most of the times."""
+    a, b, found = product.a, product.b, []
+    for tensor, operand in (("a", a), ("b", b)):
+        extent = a.rows, b.columns, a.columns
+        if tensor not in design.converts or not passes_over(tensor.upper(), product.scheme, extent, b, design):
+            continue
+        if rng.random() < 0.8:
+            bare = operand.without_zeros().nnz == operand.nnz
+            kinds = [kind for kind in CONVERTED if bare or storage_format(kind).keeps_zeros]
+            kind = rng.choice(kinds)
+            if StoredOperand.of(operand, kind).kept.layout.bytes <= MOST_BYTES:
+                found.append((tensor, kind))
+    text = "".join(f"; {tensor.upper()} in {kind}" for tensor, kind in found)
+    return replace(product, formats=tuple(found), text=product.text + text)
 
 
 def _words(scheme: Scheme, design: Design) -> str:

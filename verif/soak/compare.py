@@ -10,7 +10,6 @@ from sw.golden.partition import Partition
 from sw.golden.product import product_of
 from sw.golden.spgemm import Product as Golden
 from sw.golden.tuned_walk import TunedWalk, tuned_walk
-from sw.plan.plan import plan
 from verif.counters import check_counters
 
 from .cases import Product
@@ -27,7 +26,7 @@ class Expected:
     def __init__(self, design: Design, product: Product, model: Callable[..., EngineResult]) -> None:
         self.design = design
         self.product = product
-        self.model = model(design, plan(product.scheme, product.a, product.b, design))
+        self.model = model(design, product.planned(design))
 
     @cached_property
     def walk(self) -> TunedWalk | None:

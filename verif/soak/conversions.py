@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sw.formats.csr import Csr
     from sw.formats.storage_format import StorageFormat
 
-__all__ = ["Kept", "convert", "draw_conversions"]
+__all__ = ["MOST_BYTES", "Kept", "convert", "draw_conversions"]
 
 # Tensors of a case that are converted.
 COUNTS = {0: 4, 1: 4, 2: 2}

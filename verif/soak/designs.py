@@ -123,8 +123,14 @@ def design_of(seed: int, number: int) -> Design:
         except DesignError:
             continue
         if design.pe.count * design.pe.merge_radix * design.lanes <= SMALL_LEAVES:
-            return design
+            return _design(drawn | _converting(design, random.Random(f"{seed} converting {number}")))
     raise RuntimeError(f"no legal design found for seed {seed}, design {number}")
+
+
+def _converting(design: Design, rng: random.Random) -> dict[str, Any]:
+    """Operands that are converted on their way in."""
+    tensors = "ab" if design.pe.dataflow != WEIGHT_STATIONARY else "a"
+    return {f"memory.converts_{tensor}": "true" for tensor in tensors if design.packed and rng.random() < 0.5}
 
 
 def weight(design: Design) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gen.design import Design
-from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import POISON, MemoryImage, MemoryRegion, build_image
 from sw.runtime.simulation.engine import observe, simulation_threads
@@ -126,7 +125,7 @@ class Machine:
 def placed_of(case: Case) -> list[Placed]:
     """Images one behind the other, from where the case says."""
     design = case.design
-    sizes = [_span(build_image(design, plan(p.scheme, p.a, p.b, design), base=LOW)) for p in case.products]
+    sizes = [_span(build_image(design, p.planned(design), base=LOW)) for p in case.products]
     total, end = sum(sizes), 1 << design.axi.address_bits
     high = min(end - total, 3 * BOUNDARY + LOW) if end > 4 * BOUNDARY else LOW
     base = {
@@ -149,7 +148,7 @@ def _span(image: MemoryImage) -> int:
 
 
 def _placed(design: Design, product: Product, base: int) -> Placed:
-    image = joined(build_image(design, plan(product.scheme, product.a, product.b, design), base=base, poison=True))
+    image = joined(build_image(design, product.planned(design), base=base, poison=True))
     bases = {f"{tensor}_BASE": line for tensor, line in product.bases(design.line_bytes).items()}
     arena = image.regions[ARENA].data
     memory = {n: r.data.copy() for n, r in image.regions.items() if n == ARENA or not r.writable}

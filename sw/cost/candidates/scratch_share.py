@@ -45,8 +45,7 @@ def with_scratch(workload: Workload, design: Machine, best: Candidate, passes: P
             predicted = (predict if scheme.gathers else predict_whole)(workload, design, other)
         except SchemeError:  # B has too little
             break
-        if not scheme.gathers:
-            predicted = predicted.plus(passes.over_a(other))
+        predicted = predicted.plus(passes.over(other))
         if predicted.cycles >= least:
             if found is not None:
                 break

@@ -69,6 +69,8 @@ NAMES = (
     # 1 where the elements are compiled by themselves, so that nothing inside them is seen.
     "closed_elements",
 )
+# What converts an operand on its way in: what makes tiles of it, and where they leave.
+CONVERTING = {"converted_a": ("row_shaper", "selections"), "converted_b": ("segment_shaper", "segments")}
 # Behind these the busy cycles of each PE. So many times in a run all of them are noted, first after so many cycles each; where
 # more would be noted each second one goes and the interval doubles. ``probe_index`` from SAMPLES_BASE on: how many were noted,
 # the interval, and the notes one after the other.
@@ -109,7 +111,8 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    return _text(watched, lambda unit, port: widths(unit)[port], converts="converted_a" in modules)
+    converting = [unit for unit in CONVERTING if unit in modules]
+    return _text(watched, lambda unit, port: widths(unit)[port], converting)
 
 
 def _moves(port: str) -> str:
@@ -278,14 +281,16 @@ def _peaks(watched: _Watched) -> dict[str, str]:
     }
 
 
-def _text(watched: _Watched, width: Callable[[str, str], int], converts: bool) -> str:
+def _text(watched: _Watched, width: Callable[[str, str], int], converting: list[str]) -> str:
     address = width("accessor_b", "sram_write__0__payload__address")
     steps, peaks = _steps(watched) | watched.steps, _peaks(watched)
-    if converts:
-        # A tile of A in progress, and an item of it that could move.
-        shaper, port = f"{MACHINE}.converted_a.row_shaper", f"{MACHINE}.converted_a.selections"
-        wanted = f"{MACHINE}.converted_a.enable & ~{shaper}.idle"
-        steps["stall_conversion"] = f"64'({wanted} & ~{port}__valid & {port}__ready)"
+    if converting:
+        # A tile of the operand in progress, and an item of it that could move.
+        asked = []
+        for unit in converting:
+            shaper, port = (f"{MACHINE}.{unit}.{name}" for name in CONVERTING[unit])
+            asked.append(f"({MACHINE}.{unit}.enable & ~{shaper}.idle & ~{port}__valid & {port}__ready)")
+        steps["stall_conversion"] = f"64'({' | '.join(asked)})"
     lost = [
         f"({MACHINE}.banked_sram.read_request__{n}__valid & ~{MACHINE}.banked_sram.read_request__{n}__ready)"
         for n in range(watched.ports + 2)  # of accessors A and B, too

@@ -169,6 +169,88 @@ def test_a_on_its_way_in_on_the_hardware(run, kinds):
     assert abs(record["model"]["cycles"] - record["cycles"]) < 0.15 * record["cycles"]
 
 
+CONVERTS_B = ("--set", "memory.converts_b=true")
+
+
+@pytest.mark.parametrize("engine", ["model", "golden"])
+@pytest.mark.parametrize("kind", SOURCES)
+def test_b_on_its_way_in(run, kind, engine):
+    """No pass where the design takes the format and tiles have whole rows of B; else the pass, as without."""
+    once, again = ("--T_i", "20", "--T_j", "90", "--order", "kij"), ("--T_i", "20", "--T_j", "90", "--order", "ijk")
+    cut = ("--T_i", "20", "--T_j", "40", "--order", "ijk")
+    for words, times in ((once, 1), (again, 4), (cut, 0)):
+        words = ("--engine", engine, "--T_k", "20", *words, "--mcf-b", kind)
+        before, record = run(*words), run(*words, *CONVERTS_B)
+        kept, passed = record["memory_formats"]["B"], before["memory_formats"]["B"]
+        assert passed["conversion"] == ("none" if kind == "csr" or engine == "golden" else "pass")
+        if kind not in CONVERTED or not times:
+            assert kept == passed and record["dram_bytes"] == before["dram_bytes"]
+            continue
+        nothing = {"read": 0, "write": 0}
+        assert kept == passed | {"conversion": "overlapped", "cycles": 0, "dram_bytes": nothing, "passes": 0}
+        if engine == "golden":
+            continue
+        moved = record["dram_bytes"]["B"]
+        assert moved["write"] == moved["metadata_write"] == 0 and moved["metadata_read"] <= 16
+        assert 0 <= moved["read"] - times * kept["bits"] / 8 <= times * 2 * 16
+        if times == 1:
+            assert record["cycles"] < before["cycles"]
+
+
+def test_b_that_finds_no_room_has_a_pass(run):
+    """Where a tile overbooks the partition."""
+    small = ("--set", "buffer.bytes=4096", "--set", "buffer.fifo_bytes=512")
+    words = ("--engine", "model", "--T_i", "20", "--T_j", "90", "--mcf-b", "zvc", *CONVERTS_B)
+    found = [run(*words, *more) for more in (("--T_k", "30", *small), ("--T_k", "10", *small), ("--T_k", "30"))]
+    assert [record["memory_formats"]["B"]["conversion"] for record in found] == ["pass", "overlapped", "overlapped"]
+    assert found[0]["tiles"]["overbooked"] and not found[1]["tiles"]["overbooked"]
+
+
+def test_a_and_b_on_their_way_in(run):
+    larger = ("--set", "buffer.bytes=16384")
+    words = ("--engine", "model", *larger, "--T_k", "60", "--T_i", "20", "--T_j", "90", *given("zvc", "rlc", "coo"))
+    record = run(*words, *CONVERTS_A, *CONVERTS_B)
+    assert [of["conversion"] for of in record["memory_formats"].values()] == ["overlapped", "overlapped", "pass"]
+    energies = [run(*words, *more)["energy_pJ"]["conversion"] for more in ((), (*CONVERTS_A, *CONVERTS_B))]
+    assert energies[0] == energies[1] > 0
+
+
+def test_predictions_of_b_on_its_way_in(capsys):
+    """The cost model counts no pass, and the bytes of B's format."""
+    words = ("schedule", "b.mtx", "--transpose-b", "--config", "tiny", "--json", "--tiling", "uniform", "--T_j", "60")
+    found = []
+    for more in (("--mcf-b", "csr"), ("--mcf-b", "dense"), ("--mcf-b", "dense", *CONVERTS_B)):
+        assert main([*words, *more, "--order", "kij"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    alone, before, inside = found
+    assert alone["cycles"] == inside["cycles"] < before["cycles"]
+    assert inside["dram_bytes"] > alone["dram_bytes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["kij", "ijk"])
+@pytest.mark.parametrize("kinds", [("coo", "rlc", "zvc"), ("dense", "zvc", "coo"), ("rlc", "coo", "csc")])
+def test_b_on_its_way_in_on_the_hardware(run, kinds, order):
+    """A and C have their passes."""
+    record = run(*given(*kinds), *CONVERTS_B, "--order", order, "--T_i", "20", "--T_j", "90", "--T_k", "20")
+    assert record["correct"] and record["model"]["traffic_equal"]
+    assert record["memory_formats"]["B"]["conversion"] == "overlapped"
+    assert [check["name"] for check in record["checks"]][-2:] == [
+        f"A from {kinds[0]} to csr",
+        f"C from csr to {kinds[2]}",
+    ]
+    assert record["counters"]["stall_conversion"] > 0
+    assert abs(record["model"]["cycles"] - record["cycles"]) < 0.15 * record["cycles"]
+
+
+def test_b_is_converted_by_rows_alone(capsys):
+    words = ("a.mtx", "b.mtx", "--config", "flex_tiny", "--mcf-b", "zvc", *CONVERTS_B)
+    assert main(["run", *words]) == 2
+    assert capsys.readouterr().err == (
+        "fiberloom: --set memory.converts_b=true: must be false where pe.dataflow is weight_stationary: it reads B by columns\n"
+    )
+
+
 def test_a_is_converted_where_records_are_packed_alone(capsys):
     assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", *CONVERTS_A]) == 2
     assert capsys.readouterr().err == (

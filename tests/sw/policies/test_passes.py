@@ -1,10 +1,14 @@
 """Conversions beside a run: they count among what is predicted, and schemes that need none of A are weighed against others."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 from gen.design import load_design
-from sw.cost.passes import NO_PASSES, Pass, Passes
+from sw.cost.passes import NO_PASSES, OperandPass, Pass, Passes
 from sw.model.judge import judge
+from sw.plan.tiles_of_b import passes_over
 from sw.policies.registry import POLICIES, schedule
 from sw.scheme.errors import SchemeError
 from sw.scheme.terms import LISTS, LOAD_TILE
@@ -14,14 +18,14 @@ from tests.sw.stats.matrices import banded, mesh, noise, power_law
 EDGE = load_design("edge", ["memory.records=packed"])
 SMALL = load_design("edge", ["memory.records=packed", "buffer.bytes=16384", "buffer.fifo_bytes=1024"])
 OPERANDS = {"band": banded(1000, 5), "mesh": mesh(30), "noise": noise(500, 500, 0.01), "power law": power_law(400)}
-HUGE = Passes(a=Pass(cycles=10**7, dram_bytes=10**8))
-WITHOUT_LISTS = Passes(a=Pass(cycles=10**7), fixes_a=True)
+HUGE = Passes(a=OperandPass(alone=Pass(cycles=10**7, dram_bytes=10**8)))
+WITHOUT_LISTS = Passes(a=OperandPass(alone=Pass(cycles=10**7)), fixes_a=True)
 
 
 def total(scheme, matrix, design, passes):
-    """Cycles by the model tier, with those of the pass over A."""
+    """Cycles by the model tier, with those of the passes that it decides on."""
     pattern = Pattern.of(matrix)
-    return judge(design)(scheme, pattern, pattern) + passes.over_a(scheme).cycles
+    return judge(design)(scheme, pattern, pattern) + passes.over(scheme).cycles
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,7 @@ def test_what_is_chosen_has_the_least_total(name, design, policy):
     assert not as_it_is.rewrites_a and anew.rewrites_a
     apart = total(as_it_is, A, design, NO_PASSES) - total(anew, A, design, NO_PASSES)
     for cycles in (1, 1 + abs(apart) // 2, 1 + 2 * abs(apart)):
-        passes = Passes(a=Pass(cycles=cycles))
+        passes = Passes(a=OperandPass(alone=Pass(cycles=cycles)))
         found = schedule(policy, A, A, design, passes=passes, **call)
         least = min(total(other, A, design, passes) for other in (as_it_is, anew))
         assert total(found, A, design, passes) <= 1.02 * least, (cycles, found.load)
@@ -58,7 +62,8 @@ def test_predictions_have_the_passes(policy):
     """Those of each scheme and of those that it beat; choices of policies without lists are the same."""
     A = OPERANDS["mesh"]
     options = {"budget": 20} if policy == "optimal" else {}
-    passes = Passes(a=Pass(cycles=70, dram_bytes=160), rest=Pass(cycles=1_000, dram_bytes=3_200), fixes_a=True)
+    over_a, rest = Pass(cycles=70, dram_bytes=160), Pass(cycles=1_000, dram_bytes=3_200)
+    passes = Passes(a=OperandPass(alone=over_a), rest=rest, fixes_a=True)
     try:
         plain, found = (
             schedule(policy, A, A, SMALL, judge=judge(SMALL), passes=given, **options)
@@ -66,9 +71,9 @@ def test_predictions_have_the_passes(policy):
         )
     except SchemeError as error:
         pytest.fail(str(error))
-    over_a = passes.over_a(plain)
-    more = {"cycles": 1_000 + over_a.cycles, "dram_bytes": 3_200 + over_a.dram_bytes}
-    assert over_a == (Pass() if plain.rewrites_a else passes.a)
+    over = passes.over(plain)
+    more = {"cycles": 1_000 + over.cycles, "dram_bytes": 3_200 + over.dram_bytes}
+    assert over == (Pass() if plain.rewrites_a else over_a)
     assert (found.T_i, found.T_j, found.T_k, found.mode, found.load) == (
         plain.T_i, plain.T_j, plain.T_k, plain.mode, plain.load,
     )  # fmt: skip
@@ -87,3 +92,43 @@ def test_what_settles_a_choice_does_not_where_lists_save_a_pass():
     assert schedule("auto", A, A, EDGE, judge=judge(EDGE)).load == LOAD_TILE
     assert schedule("auto", A, A, EDGE, judge=judge(EDGE), passes=HUGE).load in LISTS
     assert schedule("auto", A, A, EDGE, judge=judge(EDGE), passes=HUGE, lists=False).load == LOAD_TILE
+
+
+def test_what_an_operand_on_its_way_in_adds():
+    """Bytes as often as it is read; where a scheme reads it in another way, the pass over memory; of each operand by itself."""
+    alone = Pass(cycles=500, dram_bytes=900)
+    over_a = OperandPass(alone=alone, times=lambda scheme: 2 * (scheme.T_j == 7), more=Pass(dram_bytes=-16))
+    over_b = OperandPass(alone=alone, times=lambda scheme: 3 * (scheme.T_i == 5), more=Pass(cycles=5, dram_bytes=32))
+    passes = Passes(a=over_a, b=over_b, rest=Pass(cycles=1, dram_bytes=1))
+    scheme = schedule("hyte", OPERANDS["mesh"], OPERANDS["mesh"], SMALL)
+    found = [passes.over(replace(scheme, T_i=i, T_j=j)) for i, j in ((6, 6), (6, 7), (5, 6), (5, 7))]
+    assert [(each.cycles, each.dram_bytes) for each in found] == [(1000, 1800), (500, 868), (500, 996), (0, 64)]
+    assert passes.over(replace(scheme, T_i=5, row_order="degree")) == Pass(dram_bytes=96)
+    assert passes.least_cycles == 0 and HUGE.least_cycles == 10**7
+    assert Passes(a=OperandPass(alone=alone), b=over_b).least_cycles == 500
+
+
+def of_b(matrix, cycles, design):
+    """A pass over B that takes so long, or none where the design converts it."""
+    pattern = Pattern.of(matrix)
+    extent = (pattern.rows, pattern.columns, pattern.columns)
+    times = partial(passes_over, "B", extent=extent, b=pattern, design=design)
+    return Passes(b=OperandPass(alone=Pass(cycles=cycles), times=times))
+
+
+@pytest.mark.parametrize(
+    ("policy", "design"),
+    [("auto", SMALL), ("auto", EDGE), ("optimal", SMALL)],
+    ids=["auto-16K", "auto-edge", "optimal-16K"],
+)
+@pytest.mark.parametrize("name", OPERANDS)
+def test_schemes_that_read_b_in_its_order_are_weighed(name, design, policy):
+    """A pass over B that costs much is not made: some scheme has its tiles of whole rows."""
+    A = OPERANDS[name]
+    options = {"budget": 40} if policy == "optimal" else {}
+    call = {"judge": judge(design), **options}
+    free, dear = (schedule(policy, A, A, design, passes=of_b(A, cycles, design), **call) for cycles in (0, 10**7))
+    passes = of_b(A, 10**7, design)
+    assert total(dear, A, design, passes) <= total(free, A, design, passes)
+    assert not passes.over(dear).cycles
+    assert dear.predicted["cycles"] < 10**7

@@ -32,7 +32,7 @@ def record(**counters: int) -> dict:
             "B": moved | {"metadata_read": 800},
             "C": moved | {"write": 8000},
         },
-        "design": {"axi": {"data_bits": 128}, "pe": {"count": 4}, "memory": {"converts_a": False}},
+        "design": {"axi": {"data_bits": 128}, "pe": {"count": 4}, "memory": {"converts_a": False, "converts_b": False}},
         "pe_utilization": 0.25,
     }
 
@@ -48,6 +48,11 @@ def test_shares_are_of_all_cycles():
     # An engine that sees no stalls says what it knows.
     assert shares(record())["pes"] == "25.0% of the MACs that they could do"
     assert shares(record() | {"cycles": None}) == {}
+    # The converter is waited for where it converts operands on their way in.
+    for of_a, of_b in ((True, False), (False, True), (True, True)):
+        converting = record(stall_conversion=50)
+        converting["design"]["memory"] = {"converts_a": of_a, "converts_b": of_b}
+        assert shares(converting)["converter"] == "5.0% waited for"
 
 
 def test_activity_is_shares_of_intervals():

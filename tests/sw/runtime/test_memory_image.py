@@ -1,5 +1,7 @@
 """The memory image: layout, tile maps, bounds, and reading the result back; against slow plain Python."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,9 +10,11 @@ from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.plan.gather import RowPlan
 from sw.plan.plan import plan
+from sw.plan.stored_operand import StoredOperand
 from sw.runtime import memory_image
+from sw.runtime.converter import SOURCES
 from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
-from sw.runtime.registers import CONVERSION, REGISTERS, field_value
+from sw.runtime.registers import CONVERSION, CONVERTED, REGISTERS, field_value
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 
@@ -87,8 +91,51 @@ def test_every_configuration_register_is_given(tiny):
     planned = plan(scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2), tiny)
     wanted = {name for name, item in REGISTERS.items() if item.role in ("configuration", "address")}
     assert set(build_image(tiny, planned).registers) == wanted - {*CONVERSION}
-    converting = load_design("tiny", ["memory.records=packed", "memory.converts_a=true"])
-    assert set(build_image(converting, planned).registers) == wanted
+    of_b = {"CONVERSION_B", "COUNT_B"}
+    for tensors, absent in (("a", of_b), ("b", {*CONVERSION} - of_b), ("ab", set())):
+        registers = build_image(converting(tensors), planned).registers
+        assert set(registers) == wanted - absent
+        assert not any(registers[name] for name in {*CONVERSION} - absent)
+
+
+def converting(tensors):
+    return load_design("tiny", ["memory.records=packed", *(f"memory.converts_{t}=true" for t in tensors)])
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+@pytest.mark.parametrize("tensor", ["a", "b"])
+def test_an_operand_in_its_own_format(tensor, kind):
+    """Its bytes as they are, at its own addresses; the other one lies as the accelerator has it."""
+    design = converting("ab")
+    operands = {"a": operand(11, 17, 0.3, 1), "b": operand(17, 13, 0.3, 2)}
+    planned = plan(scheme(design, (3, 13, 17)), operands["a"], operands["b"], design)
+    kept = StoredOperand.of(operands[tensor], kind)
+    image = build_image(design, replace(planned, **{f"stored_{tensor}": kept}))
+    name, other = tensor.upper(), "ab".replace(tensor, "")
+    of_other = build_image(design, planned).regions[f"{other}_elements"]
+    assert np.array_equal(image.regions[f"{other}_elements"].data, of_other.data)
+    assert f"{tensor}_pointers" not in image.regions and f"{tensor}_tile_map" in image.regions
+    conversion, count = ("CONVERSION", "COUNT") if tensor == "a" else ("CONVERSION_B", "COUNT_B")
+    told = {
+        field: field_value(conversion, field, image.registers[conversion]) for field in REGISTERS[conversion].fields
+    }
+    rows = operands[tensor].rows
+    assert told["enable"] == 1 and SOURCES[told["source"]] == kind and told["row"] == (rows - 1).bit_length()
+    assert told["source_run"] == kept.kept.run_bits
+    entries = {"coo": operands[tensor].nnz, "zvc": operands[tensor].nnz, "dense": 0}
+    assert image.registers[count] == entries.get(kind, image.registers[count]) and (
+        kind == "dense" or image.registers[count]
+    )
+    assert not any(image.registers[register] for register in {*CONVERSION} - {conversion, count})
+    parts = list(kept.memory(operands[tensor]).values())
+    placed = [region for key in ("elements", "frame") if (region := image.regions.get(f"{tensor}_{key}"))]
+    assert len(placed) == len(parts) == (2 if kind == "zvc" else 1)
+    for region in placed:
+        address = f"{name}_ELEMENTS" if region.name.endswith("elements") else f"{name}_POINTERS"
+        assert image.registers[address] == region.base and not region.writable
+        assert any(np.array_equal(region.data[: part.nbytes], part) for part in parts)
+    wide = field_value("COORDINATES", tensor, image.registers["COORDINATES"])
+    assert wide == (operands[tensor].columns - 1).bit_length()
 
 
 def test_scheme_becomes_registers(tiny):

@@ -1,0 +1,96 @@
+"""Runs of the whole machine with an operand that is converted on its way in, and such runs with something spoiled."""
+
+from dataclasses import replace
+from functools import cache
+
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.golden.compare import check_against_scipy, compare_bits
+from sw.golden.spgemm import multiply
+from sw.model.machine import run_model
+from sw.plan.plan import Plan, plan
+from sw.plan.stored_operand import StoredOperand
+from sw.runtime.driver import Driver
+from sw.runtime.memory_image import MemoryImage, build_image
+from sw.runtime.registers import REGISTERS, ErrorCode, field_value, pack_fields
+from sw.runtime.simulation.engine import bus_timing, library_of, open_simulation, run_rtl
+from sw.runtime.simulation.loader import Simulation
+from sw.runtime.simulation.sources import accelerator_sources
+from tests.verif.test_end_to_end import random_operand, scheme
+from verif.counters import check_counters
+
+__all__ = ["Spoiled", "check", "converting", "stored"]
+
+
+@cache
+def converting(*changes: str) -> Design:
+    """``tiny`` with a conversion of A and one of B, and with changes."""
+    return load_design("tiny", ["memory.records=packed", "memory.converts_a=true", "memory.converts_b=true", *changes])
+
+
+def stored(planned: Plan[Csr], tensor: str, kind: str, **options: int) -> Plan[Csr]:
+    """The plan with A or B in a format."""
+    operand = {"a": planned.a, "b": planned.b}[tensor]
+    return replace(planned, **{f"stored_{tensor}": StoredOperand.of(operand, kind, **options)})
+
+
+def check(design: Design, planned: Plan[Csr], seed: int = 0) -> dict[str, int]:
+    """Runs and compares everything; returns the counters."""
+    a, b, forced = planned.a, planned.b, planned.scheme
+    found = run_rtl(design, planned, max_cycles=1_000_000, poison=True, seed=seed)
+    assert found.error is None and found.c is not None
+    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
+    for verdict in (
+        compare_bits(golden.structural, found.c),
+        check_against_scipy(a, b, found.c, value=design.pe.arithmetic),
+    ):
+        assert verdict.correct, verdict
+    model = run_model(design, planned)
+    assert found.dram_bytes == model.dram_bytes
+    wrong = check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model)
+    assert not wrong, wrong
+    return found.counters
+
+
+class Spoiled:
+    """One simulation whose memory and registers are spoiled before a run."""
+
+    def __init__(self, tensor: str, kind: str, tile: tuple[int, int, int] = (4, 12, 20), order: str = "ijk") -> None:
+        self.register = {"a": "CONVERSION", "b": "CONVERSION_B"}[tensor]
+        design = converting()
+        self.a, self.b = random_operand(13, 20, 0.3, "int32", 6), random_operand(20, 12, 0.3, "int32", 7)
+        forced = scheme(design, tile, order).clip(13, 12, 20)
+        self.golden = multiply(self.a, self.b, design.pe.merge_radix, "int32", forced).structural
+        self.planned = stored(plan(forced, self.a, self.b, design), tensor, kind)
+        self.image: MemoryImage = build_image(design, self.planned, poison=True)
+        sources = accelerator_sources(design)
+        self.simulation: Simulation = open_simulation(library_of(design, sources), self.image, bus_timing(design))
+        self.driver = Driver(self.simulation)
+        self.pristine = {name: region.data.copy() for name, region in self.image.regions.items()}
+
+    def run(self, **registers: int) -> tuple[ErrorCode, int]:
+        """Error and detail."""
+        self.begin(**registers)
+        assert self.simulation.run(400_000), self.driver.waiting()
+        found = ErrorCode(self.driver.read("ERROR_CODE")), self.driver.read("ERROR_DETAIL")
+        for name, region in self.image.regions.items():
+            region.data[:] = self.pristine[name]
+        return found
+
+    def begin(self, **registers: int) -> None:
+        for name, value in (dict(self.image.registers) | registers).items():
+            self.driver.write(name, value)
+        self.driver.start()
+
+    def good(self) -> None:
+        self.begin()
+        assert self.simulation.run(400_000), self.driver.waiting()
+        assert self.driver.error() is None
+        assert compare_bits(self.golden, self.image.c(self.driver.read("C_NNZ"))).correct
+        for name, region in self.image.regions.items():
+            region.data[:] = self.pristine[name]
+
+    def conversion(self, **fields: int) -> int:
+        word = self.image.registers[self.register]
+        found = {name: field_value(self.register, name, word) for name in REGISTERS[self.register].fields}
+        return pack_fields(self.register, **(found | fields))
