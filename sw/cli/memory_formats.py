@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gen.design import Design
-    from sw.cost.passes import Pass, Passes
+    from sw.cost.passes import Passes
     from sw.engine_result import EngineResult, Progress
     from sw.formats.csr import Csr
     from sw.formats.storage_format import StorageFormat
@@ -180,7 +180,7 @@ class MemoryFormats:
                 if self.enters(design, tensor):
                     kept, accelerated = (side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated))
                     times = partial(passes_over, tensor, extent=(a.rows, b.columns, a.columns), b=b, design=design)
-                    entering = {"times": times, "more": _more_beats(design, kept - accelerated)}
+                    entering = {"times": times, "more_bytes": (kept - accelerated) * design.bus_bytes}
             alone = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
             found[tensor] = OperandPass(alone=alone, **entering)
         rest = found["C"].alone
@@ -212,14 +212,6 @@ class MemoryFormats:
             raise UserError(
                 f"--mcf-a {self.kinds['A']}: {why}, for which the host writes A anew: must be {' or '.join(REWRITTEN)}"
             )
-
-
-def _more_beats(design: "Design", beats: int) -> "Pass":
-    """What so many more beats of an operand, or fewer, add to a run. Fewer save cycles only where the bus is the limit."""
-    from sw.cost.passes import Pass
-
-    of_bus = beats * design.bus_bytes
-    return Pass(cycles=round(max(0, of_bus) / min(design.bus_bytes, design.dram_bytes_per_cycle)), dram_bytes=of_bus)
 
 
 ACCELERATORS_OWN = MemoryFormats(given=(None,) * len(OPTION_NAMES), kinds={}, forms={})

@@ -19,9 +19,6 @@ class Pass:
     def __add__(self, other: "Pass") -> "Pass":
         return Pass(cycles=self.cycles + other.cycles, dram_bytes=self.dram_bytes + other.dram_bytes)
 
-    def __mul__(self, times: int) -> "Pass":
-        return Pass(cycles=self.cycles * times, dram_bytes=self.dram_bytes * times)
-
 
 def _never(scheme: Scheme) -> int:
     return 0
@@ -36,18 +33,18 @@ class OperandPass:
     alone: the pass over memory.
     times: how often a scheme reads the operand where the accelerator converts it on its way in, without such a pass; 0 where it
         does not.
-    more: what its format adds then, each time it is read: cycles where it is larger than the operand as the accelerator has it;
-        bytes, below 0 where it is smaller.
+    more_bytes: of the operand then, each time it is read, than where it lies as the accelerator has it; below 0 where its format
+        is smaller.
     """
 
     alone: Pass = Pass()
     times: Callable[[Scheme], int] = _never
-    more: Pass = Pass()
+    more_bytes: int = 0
 
     def of(self, scheme: Scheme) -> Pass:
-        """That of a scheme; where the operand is converted on its way in, what its format makes of it."""
+        """That of a scheme; where the operand is converted on its way in, the bytes that its format makes of it."""
         times = self.times(scheme)
-        return self.more * times if times else self.alone
+        return Pass(dram_bytes=times * self.more_bytes) if times else self.alone
 
     @property
     def least_cycles(self) -> int:

@@ -20,6 +20,8 @@ BLOCKS = (
     ("tailors", ["release=true"]),
     ("buffet", []),
     ("weight_stationary_pe", ["words=9", "vector=8", "entries=8"]),
+    ("int_add", ["width=8"]),
+    ("int_multiply", ["width=8"]),
     ("fp_add", []),
     ("fp_multiply", []),
 )

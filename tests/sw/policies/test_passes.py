@@ -97,8 +97,8 @@ def test_what_settles_a_choice_does_not_where_lists_save_a_pass():
 def test_what_an_operand_on_its_way_in_adds():
     """Bytes as often as it is read; where a scheme reads it in another way, the pass over memory; of each operand by itself."""
     alone = Pass(cycles=500, dram_bytes=900)
-    over_a = OperandPass(alone=alone, times=lambda scheme: 2 * (scheme.T_j == 7), more=Pass(dram_bytes=-16))
-    over_b = OperandPass(alone=alone, times=lambda scheme: 3 * (scheme.T_i == 5), more=Pass(cycles=5, dram_bytes=32))
+    over_a = OperandPass(alone=alone, times=lambda scheme: 2 * (scheme.T_j == 7), more_bytes=-16)
+    over_b = OperandPass(alone=alone, times=lambda scheme: 3 * (scheme.T_i == 5), more_bytes=32)
     passes = Passes(a=over_a, b=over_b, rest=Pass(cycles=1, dram_bytes=1))
     scheme = schedule("hyte", OPERANDS["mesh"], OPERANDS["mesh"], SMALL)
     found = [passes.over(replace(scheme, T_i=i, T_j=j)) for i, j in ((6, 6), (6, 7), (5, 6), (5, 7))]
