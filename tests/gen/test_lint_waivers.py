@@ -16,6 +16,7 @@ BLOCKS = (
     ("converter", []),
     ("converted_a", []),
     ("converted_b", []),
+    ("converted_b", ["beat_bits=512", "lanes=8"]),
     ("tailors", []),
     ("tailors", ["release=true"]),
     ("buffet", []),
