@@ -84,6 +84,10 @@ class ConvertedOperand(Unit):
     error : Out(8), detail : Out(64)
         What is wrong with the scheme, or the source, as :class:`rtl.mint.converter.control.ConverterControl` tells it, but for
         offsets, which are those of the accelerator; 0 where nothing is.
+
+    Timing
+    ------
+    Five cycles from a tile to the requests of its pass.
     """
 
     #: The operand, "a" or "b".
