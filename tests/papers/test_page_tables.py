@@ -79,6 +79,12 @@ SMALL = (
     ),
     Made(page="papers.md", block="partial_rows", words=[AIRFOIL, "--steps", "2", "8"], rows=[AIRFOIL]),
     Made(page="benchmarks.md", block="overlap", words=[NOISE, FULL], rows=["uniform-100-100-0.1-seed1", "dense-30-60"]),
+    Made(
+        page="benchmarks.md",
+        block="overlap --tensor B --config edge --set memory.records=packed",
+        words=["--tensor", "B", "--config", "edge", "--set", "memory.records=packed", FULL],
+        rows=["dense-30-60"],
+    ),
     Made(page="benchmarks.md", block="model", words=[AIRFOIL, CUBE, "--designs", "tiny"], rows=["tiny"]),
     Made(
         page="benchmarks.md",
