@@ -26,7 +26,7 @@ from sw.scheme.terms import B_BY_COLUMNS, ORDERS, WEIGHT_STATIONARY
 from sw.timing.hardware import MAXIMUM_ELEMENTS, MOST_LINES
 
 from .converter import FRAME_REGIONS, RECORD_REGIONS, SOURCES
-from .registers import pack_fields
+from .registers import CONVERSION, pack_fields
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -41,8 +41,6 @@ LOW_BASE = 1 << 20
 MAXIMUM_TILES = 1 << 32
 # What lies behind operands, and in memory that is written before it is read: not a pointer, not a coordinate.
 POISON = 0xA5
-# What says how an operand lies in memory, and how many entries it has.
-CONVERSION_OF = {"A": ("CONVERSION", "COUNT"), "B": ("CONVERSION_B", "COUNT_B")}
 # Of a line of B's partition, in the table of windows and in a list of rows.
 LINE_BITS = MOST_LINES.bit_length()
 
@@ -280,7 +278,7 @@ def _scheme_registers(design: "Design", planned: Plan[Csr], stored: Mapping[str,
     }
     for tensor, built in (("A", design.memory.converts_a), ("B", design.memory.converts_b)):
         if built:
-            registers |= dict.fromkeys(CONVERSION_OF[tensor], 0)
+            registers |= dict.fromkeys(CONVERSION[tensor.lower()], 0)
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
@@ -322,7 +320,7 @@ def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, 
 def _place_stored(layout: _Layout, tensor: str, stored: StoredOperand, operand: Csr) -> dict[str, int]:
     """An operand in its own format, as whole beats: what the registers say of it."""
     kept, memory = stored.kept, stored.memory(operand)
-    conversion, count = CONVERSION_OF[tensor]
+    conversion, count = CONVERSION[tensor.lower()]
     records, frame, low = f"{tensor}_ELEMENTS", f"{tensor}_POINTERS", tensor.lower()
     found = {records: layout.next, frame: layout.next, count: 0}
     for register, region, names in (

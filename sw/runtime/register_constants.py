@@ -10,7 +10,10 @@ COUNTER_BASE = 0x400
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
 # Formats in which the accelerator takes A or B, where it converts them on their way in; registers of such a build.
 CONVERTED = ("dense", "coo", "rlc", "zvc")
-CONVERSION = ("CONVERSION", "COUNT", "CONVERSION_B", "COUNT_B")
+CONVERSION = {
+    "a": ("CONVERSION", "COUNT"),
+    "b": ("CONVERSION_B", "COUNT_B"),
+}
 # What WAITING.phase says, by its value; what its other fields stand for.
 PHASES = (
     "idle",

@@ -18,6 +18,8 @@ from sw.runtime.registers import CONVERSION, CONVERTED, REGISTERS, field_value
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 
+OF_CONVERSION = {name for names in CONVERSION.values() for name in names}
+
 PAGE = 4096
 
 
@@ -90,12 +92,12 @@ def test_regions_are_pages_apart(tiny):
 def test_every_configuration_register_is_given(tiny):
     planned = plan(scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2), tiny)
     wanted = {name for name, item in REGISTERS.items() if item.role in ("configuration", "address")}
-    assert set(build_image(tiny, planned).registers) == wanted - {*CONVERSION}
+    assert set(build_image(tiny, planned).registers) == wanted - OF_CONVERSION
     of_b = {"CONVERSION_B", "COUNT_B"}
-    for tensors, absent in (("a", of_b), ("b", {*CONVERSION} - of_b), ("ab", set())):
+    for tensors, absent in (("a", of_b), ("b", OF_CONVERSION - of_b), ("ab", set())):
         registers = build_image(converting(tensors), planned).registers
         assert set(registers) == wanted - absent
-        assert not any(registers[name] for name in {*CONVERSION} - absent)
+        assert not any(registers[name] for name in OF_CONVERSION - absent)
 
 
 def converting(tensors):
@@ -126,7 +128,7 @@ def test_an_operand_in_its_own_format(tensor, kind):
     assert image.registers[count] == entries.get(kind, image.registers[count]) and (
         kind == "dense" or image.registers[count]
     )
-    assert not any(image.registers[register] for register in {*CONVERSION} - {conversion, count})
+    assert not any(image.registers[register] for register in OF_CONVERSION - {conversion, count})
     parts = list(kept.memory(operands[tensor]).values())
     placed = [region for key in ("elements", "frame") if (region := image.regions.get(f"{tensor}_{key}"))]
     assert len(placed) == len(parts) == (2 if kind == "zvc" else 1)
