@@ -3,6 +3,8 @@
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.compare import check_against_scipy, compare_bits
@@ -12,7 +14,7 @@ from sw.plan.plan import Plan, plan
 from sw.plan.stored_operand import StoredOperand
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import MemoryImage, build_image
-from sw.runtime.registers import REGISTERS, ErrorCode, field_value, pack_fields
+from sw.runtime.registers import CONVERSION, REGISTERS, ErrorCode, field_value, pack_fields
 from sw.runtime.simulation.engine import bus_timing, library_of, open_simulation, run_rtl
 from sw.runtime.simulation.loader import Simulation
 from sw.runtime.simulation.sources import accelerator_sources
@@ -56,7 +58,8 @@ class Spoiled:
     """One simulation whose memory and registers are spoiled before a run."""
 
     def __init__(self, tensor: str, kind: str, tile: tuple[int, int, int] = (4, 12, 20), order: str = "ijk") -> None:
-        self.register = {"a": "CONVERSION", "b": "CONVERSION_B"}[tensor]
+        self.tensor = tensor
+        self.register, self.count = CONVERSION[tensor]
         design = converting()
         self.a, self.b = random_operand(13, 20, 0.3, "int32", 6), random_operand(20, 12, 0.3, "int32", 7)
         forced = scheme(design, tile, order).clip(13, 12, 20)
@@ -94,3 +97,29 @@ class Spoiled:
         word = self.image.registers[self.register]
         found = {name: field_value(self.register, name, word) for name in REGISTERS[self.register].fields}
         return pack_fields(self.register, **(found | fields))
+
+    def check_mask(self) -> None:
+        """A bit more, a bit less, a value of 0 of ZVC; each run after such a one is good."""
+        operand = {"a": self.a, "b": self.b}[self.tensor]
+        frame, records = (self.image.regions[f"{self.tensor}_{part}"].data for part in ("frame", "elements"))
+        for flipped in (1, 0):
+            bits = np.unpackbits(frame, bitorder="little")[: operand.rows * operand.columns]
+            place = int(np.flatnonzero(bits == flipped)[3])
+            frame[place // 8] ^= 1 << place % 8
+            code, detail = self.run()
+            assert code == ErrorCode.BAD_MASK and detail <= operand.nnz
+            self.good()
+        records.view(np.uint32)[5] = 0
+        assert self.run() == (ErrorCode.BAD_VALUE, 5)
+        self.good()
+
+    def check_registers(self) -> None:
+        """What no conversion of ZVC can begin with."""
+        pointers = f"{self.tensor.upper()}_POINTERS"
+        offset = {name: REGISTERS[name].offset for name in (self.register, pointers)}
+        bad, count = ErrorCode.BAD_SETTING, self.image.registers[self.count]
+        for fields in ({"source": 2}, {"row": 3}, {"source": 3, "source_run": 33}):
+            assert self.run(**{self.register: self.conversion(**fields)}) == (bad, offset[self.register])
+        assert self.run(**{self.count: count - 1})[0] == ErrorCode.BAD_MASK
+        unaligned = self.image.registers[pointers] + 8
+        assert self.run(**{pointers: unaligned}) == (ErrorCode.BAD_ADDRESS, offset[pointers])

@@ -10,7 +10,7 @@ from sw.formats.csr import Csr
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
 from sw.plan.plan import plan
-from sw.runtime.registers import CONVERTED, REGISTERS, ErrorCode, pack_fields
+from sw.runtime.registers import CONVERTED, ErrorCode, pack_fields
 from sw.runtime.simulation.engine import observe, run_rtl
 from sw.scheme.scheme import Scheme
 from tests.verif.converted import Spoiled, check, converting, stored
@@ -99,29 +99,12 @@ def zvc() -> Iterator[Spoiled]:
 
 
 def test_faults_of_a_mask(zvc: Spoiled) -> None:
-    """A bit more, a bit less, a value of 0; each run after such a one is good."""
-    mask, values = zvc.image.regions["a_frame"].data, zvc.image.regions["a_elements"].data.view(np.uint32)
-    nonzeros = zvc.a.nnz
-    for flipped in (1, 0):
-        place = int(np.flatnonzero(np.unpackbits(mask[:32], bitorder="little") == flipped)[3])
-        mask[place // 8] ^= 1 << place % 8
-        code, detail = zvc.run()
-        assert code == ErrorCode.BAD_MASK and detail <= nonzeros
-        zvc.good()
-    values[5] = 0
-    assert zvc.run() == (ErrorCode.BAD_VALUE, 5)
-    zvc.good()
+    zvc.check_mask()
 
 
 def test_wrong_registers(zvc: Spoiled) -> None:
     """What no conversion can begin with, and what no scheme reads A in."""
-    offset = {name: REGISTERS[name].offset for name in ("CONVERSION", "COUNT", "A_POINTERS")}
-    bad = ErrorCode.BAD_SETTING
-    assert zvc.run(CONVERSION=zvc.conversion(source=2)) == (bad, offset["CONVERSION"])
-    assert zvc.run(CONVERSION=zvc.conversion(row=3)) == (bad, offset["CONVERSION"])
-    assert zvc.run(CONVERSION=zvc.conversion(source=3, source_run=33)) == (bad, offset["CONVERSION"])
-    assert zvc.run(COUNT=zvc.a.nnz - 1)[0] == ErrorCode.BAD_MASK
-    assert zvc.run(A_POINTERS=zvc.image.registers["A_POINTERS"] + 8) == (ErrorCode.BAD_ADDRESS, offset["A_POINTERS"])
+    zvc.check_registers()
     modes = zvc.image.registers["MODES"]
     assert zvc.run(TILE_K=10) == (ErrorCode.BAD_MODE, modes)
     assert zvc.run(TILE_J=6) == (ErrorCode.BAD_MODE, modes)  # i outside j, both cut

@@ -11,7 +11,7 @@ from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
 from sw.plan.plan import plan
 from sw.plan.tiles_of_b import every_tile_fits, passes_made_over_b
-from sw.runtime.registers import CONVERTED, REGISTERS, ErrorCode, pack_fields
+from sw.runtime.registers import CONVERTED, ErrorCode, pack_fields
 from sw.runtime.simulation.engine import observe, run_rtl
 from sw.scheme.scheme import Scheme
 from tests.verif.converted import Spoiled, check, converting, stored
@@ -136,29 +136,12 @@ def zvc() -> Iterator[Spoiled]:
 
 
 def test_faults_of_a_mask(zvc: Spoiled) -> None:
-    """A bit more, a bit less, a value of 0; each run after such a one is good."""
-    mask, values = zvc.image.regions["b_frame"].data, zvc.image.regions["b_elements"].data.view(np.uint32)
-    nonzeros = zvc.b.nnz
-    for flipped in (1, 0):
-        place = int(np.flatnonzero(np.unpackbits(mask[:30], bitorder="little") == flipped)[3])
-        mask[place // 8] ^= 1 << place % 8
-        code, detail = zvc.run()
-        assert code == ErrorCode.BAD_MASK and detail <= nonzeros
-        zvc.good()
-    values[5] = 0
-    assert zvc.run() == (ErrorCode.BAD_VALUE, 5)
-    zvc.good()
+    zvc.check_mask()
 
 
 def test_wrong_registers(zvc: Spoiled) -> None:
     """What no conversion can begin with, what no scheme reads B in, and a partition that is too small."""
-    offset = {name: REGISTERS[name].offset for name in ("CONVERSION_B", "COUNT_B", "B_POINTERS")}
-    bad = ErrorCode.BAD_SETTING
-    assert zvc.run(CONVERSION_B=zvc.conversion(source=2)) == (bad, offset["CONVERSION_B"])
-    assert zvc.run(CONVERSION_B=zvc.conversion(row=3)) == (bad, offset["CONVERSION_B"])
-    assert zvc.run(CONVERSION_B=zvc.conversion(source=3, source_run=33)) == (bad, offset["CONVERSION_B"])
-    assert zvc.run(COUNT_B=zvc.b.nnz - 1)[0] == ErrorCode.BAD_MASK
-    assert zvc.run(B_POINTERS=zvc.image.registers["B_POINTERS"] + 8) == (ErrorCode.BAD_ADDRESS, offset["B_POINTERS"])
+    zvc.check_registers()
     modes = zvc.image.registers["MODES"]
     assert zvc.run(TILE_J=6) == (ErrorCode.BAD_MODE, modes)
     streamed = modes & ~pack_fields("MODES", b_buffering=1)
