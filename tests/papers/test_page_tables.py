@@ -147,7 +147,7 @@ DEAR = {
 BY_HAND = {
     ("benchmarks.md", "Builds of the converter"): "what the blocks below it and the paper say, with reasons",
     ("sage.md", "A network that is trained"): "the network, not what is measured on it",
-    ("benchmarks.md", "A on its way in"): "Yosys takes minutes for each design",
+    ("benchmarks.md", "A and B on their way in"): "Yosys takes minutes for each design",
     (
         "papers.md",
         "HYTE: against Tailors, DRT and HARP, at its true 4 MiB",
