@@ -36,7 +36,7 @@ BUS: Mapping[str, tuple[str, ...]] = {
     "read_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
     "write_a_meta": ("a_positions",),
     "write_b_meta": ("b_positions",),
-    "write_c_data": _RESULTS,
+    "write_c_data": (*_RESULTS, "c_frame"),
     "write_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
 }
 

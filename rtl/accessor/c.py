@@ -69,6 +69,8 @@ class AccessorC(Unit):
         Rows can be ``joined``; without, the members ``joined`` and ``part_words`` are not there.
     packed : str, optional
         Value type of packed records, of which C's nonzeros are to be made. Other regions keep elements as they are on chip.
+    converts : bool
+        Final rows can be converted; without, the members for it are not there.
 
     Members
     -------
@@ -80,6 +82,10 @@ class AccessorC(Unit):
         With ``packed``: of C's records. Constant during a run.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
+    converted : In(1), to_conversion : Out(stream(fiber_word))
+        Final rows leave here, in order, and write no positions. Constant during a run.
+    conversion_idle : In(1), conversion_flush : Out(1)
+        All of them are in memory, if no more come; between tiles.
     joined : In(1), part_words : In(POSITION_WIDTH)
         Parts of rows are joined in the last k step; words from one step's positions to the next one's. Constant during a run.
     collected, scratch, first, slot, bound : In(stream), In, In, In, In
@@ -137,6 +143,7 @@ class AccessorC(Unit):
         scratch_slots: int,
         joins: bool = False,
         packed: str | None = None,
+        converts: bool = False,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Address width", address_width, 8, 64)
@@ -150,14 +157,23 @@ class AccessorC(Unit):
         self.scratch_slots = scratch_slots
         self.joins = bool(joins)
         self.packed = packed
+        self.converts = bool(converts)
+        words = stream.Signature(fiber_word(lanes))
+        converting = {
+            "converted": In(1),
+            "to_conversion": Out(words),
+            "conversion_idle": In(1),
+            "conversion_flush": Out(1),
+        }
         super().__init__(
             {
+                **(converting if self.converts else {}),
                 **({} if packed is None else {"coordinate_bits": In(range(COORDINATE_WIDTH + 1))}),
                 **({"joined": In(1), "part_words": In(POSITION_WIDTH)} if self.joins else {}),
                 "tile": In(stream.Signature(tile())),
                 "regions": In(c_regions(address_width)),
                 "whole_rows": In(1),
-                "collected": In(stream.Signature(fiber_word(lanes))),
+                "collected": In(words),
                 **dict.fromkeys(("scratch", "first"), In(1)),
                 "slot": In(range(max(2, scratch_slots))),
                 "bound": In(POSITION_WIDTH),
@@ -191,7 +207,7 @@ class AccessorC(Unit):
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
         sizes |= {"b": self.burst_beats, "n": self.scratch_slots}
-        sizes |= {"j": 1} if self.joins else {}
+        sizes |= {name: 1 for name, built in (("j", self.joins), ("x", self.converts)) if built}
         return sizes | ({} if self.packed is None else {"v": self.packed})
 
     def events(self) -> Mapping[str, Value]:
@@ -217,7 +233,7 @@ class AccessorC(Unit):
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=law)
-        m.submodules.fibers = fibers = FiberSwitch(lanes=lanes)
+        m.submodules.fibers = fibers = FiberSwitch(lanes=lanes, converts=self.converts)
         connect(m, flipped(self.sram_request), store.sram_request)
         connect(m, flipped(self.sram_write[1]), store.sram_write[1])
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
@@ -233,6 +249,7 @@ class AccessorC(Unit):
         joined = self.joined if self.joins else Const(0, 1)
         parts = joined & ~to_rows  # this tile's rows are parts
         stays = self.buffering & ~want.last_k
+        leaves, left, conversion_idle = _convert(m, self, fibers, positions, take)
         with m.If(take):
             m.d.sync += [
                 count.eq(want.size_i),
@@ -246,7 +263,7 @@ class AccessorC(Unit):
                 m.d.sync += parity.eq(~parity & ~joined)
         m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
         back = _bring_back(m, self, partial_rows, store.partials, take & want.partial_in, step)
-        idle = [block.idle for block in (rows, partials, scratch, positions, store, *back)]
+        idle = [conversion_idle, *(block.idle for block in (rows, partials, scratch, positions, store, *back))]
         # Said a cycle late: what it lets begin goes through long paths of its own.
         m.d.sync += self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all() & ~take)
         m.d.comb += [
@@ -259,10 +276,10 @@ class AccessorC(Unit):
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
-            positions.silent.eq(stays),
+            positions.silent.eq(stays | leaves),
             positions.first_row.eq(first_row + _before_step(m, self, take)),
             positions.first_free.eq(partial_rows.first_read),
-            positions.row_done.eq(store.row_done),
+            positions.row_done.eq(store.row_done | left),
             store.flush.eq(positions.flush & on_chip),
         ]
         _count_ends(m, positions, rows, partials, to_rows, on_chip, parts)
@@ -333,6 +350,26 @@ def _count_ends(
         rows.flush.eq(positions.flush & to_rows),
         partials.flush.eq(positions.flush & ~to_rows),
     ]
+
+
+def _convert(
+    m: Module, owner: AccessorC, fibers: FiberSwitch, positions: TilePositions, take: Value
+) -> tuple[Value, Value, Value]:
+    """Gives the conversion its rows.
+
+    Returns whether those of the tile at the port leave that way, whether a row has, and whether all of them are in memory.
+    """
+    if not owner.converts:
+        return Const(0, 1), Const(0, 1), Const(1, 1)
+    connect(m, fibers.to_conversion, flipped(owner.to_conversion))
+    leaves, left = Signal(name="leaves"), owner.to_conversion
+    m.d.comb += [
+        leaves.eq(owner.tile.payload.last_k & owner.whole_rows & owner.converted),
+        owner.conversion_flush.eq(positions.settled),
+    ]
+    with m.If(take):
+        m.d.sync += fibers.converted.eq(leaves)
+    return leaves, left.valid & left.ready & left.payload.last, owner.conversion_idle
 
 
 def _bring_back(

@@ -2,6 +2,7 @@
 
 import importlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,13 +120,14 @@ def run(
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
     conversions = Conversions(formats, engine, design, planned, a, b)
-    planned = conversions.entering()
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
+    planned = conversions.overlapped()
     result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
     with console.phase("verify", "Checking every value"):
-        checks = interruptible(verify, a, b, product, result, operands["B"].unfolded) + conversions.checks
+        compared = partial(verify, bare=conversions.leaves_bare)
+        checks = interruptible(compared, a, b, product, result, operands["B"].unfolded) + conversions.checks
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
         least = interruptible(least_reads, planned, design)
@@ -283,7 +285,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     for tensor, kept in record["memory_formats"].items():
         size = f"{kept['bits']:,} bits"
         spent = f", {kept['cycles']:,} cycles to convert" if kept["cycles"] else ""
-        spent = ", converted on its way in" if kept["conversion"] == "overlapped" else spent
+        way = "out" if tensor == "C" else "in"
+        spent = f", converted on its way {way}" if kept["conversion"] == "overlapped" else spent
         console.print(f"{tensor:<12}kept as {kept['format']}, {size}{spent}")
     if record["model"] is not None:
         traffic = "equal to the byte" if record["model"]["traffic_equal"] else "DIFFERENT"

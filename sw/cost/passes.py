@@ -6,7 +6,7 @@ from typing import Any
 
 from sw.scheme.scheme import Scheme
 
-__all__ = ["NO_PASSES", "OperandPass", "Pass", "Passes"]
+__all__ = ["NO_PASSES", "Pass", "Passes", "TensorPass"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,16 +25,15 @@ def _never(scheme: Scheme) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperandPass:
-    """The conversion of an operand, as far as a scheme decides on it.
+class TensorPass:
+    """The conversion of a tensor, as far as a scheme decides on it.
 
     Parameters
     ----------
     alone: the pass over memory.
-    times: how often a scheme reads the operand where the accelerator converts it on its way in, without such a pass; 0 where it
-        does not.
-    more_bytes: of the operand then, each time it is read, than where it lies as the accelerator has it; below 0 where its format
-        is smaller.
+    times: how often a scheme reads the tensor, or writes it, where the accelerator converts it on its way, without such a pass;
+        0 where it does not.
+    more_bytes: of the tensor then, each time, than where it lies as the accelerator has it; below 0 where its format is smaller.
     """
 
     alone: Pass = Pass()
@@ -42,7 +41,7 @@ class OperandPass:
     more_bytes: int = 0
 
     def of(self, scheme: Scheme) -> Pass:
-        """That of a scheme; where the operand is converted on its way in, the bytes that its format makes of it."""
+        """That of a scheme; where the tensor is converted on its way, the bytes that its format makes of it."""
         times = self.times(scheme)
         return Pass(dram_bytes=times * self.more_bytes) if times else self.alone
 
@@ -59,26 +58,27 @@ class Passes:
     Parameters
     ----------
     a: over A. Schemes for which the host writes A anew need none.
-    b: over B, where the accelerator can convert it on its way in.
-    rest: over B, where it cannot, and C, whatever the scheme.
+    b, c: over B, and over C, where the accelerator can convert it on its way.
+    rest: over B and C where it cannot, whatever the scheme.
     fixes_a: A is kept in a format that the host does not read, so that no such scheme can run.
     fixes_rows: the rows of A are met as they are: A is fixed, or C leaves in a format in which an order does not find its rows.
     """
 
-    a: OperandPass = OperandPass()
-    b: OperandPass = OperandPass()
+    a: TensorPass = TensorPass()
+    b: TensorPass = TensorPass()
+    c: TensorPass = TensorPass()
     rest: Pass = Pass()
     fixes_a: bool = False
     fixes_rows: bool = False
 
     def over(self, scheme: Scheme) -> Pass:
-        """Those over A and B that a scheme decides on."""
-        return (Pass() if scheme.rewrites_a else self.a.of(scheme)) + self.b.of(scheme)
+        """Those that a scheme decides on."""
+        return (Pass() if scheme.rewrites_a else self.a.of(scheme)) + self.b.of(scheme) + self.c.of(scheme)
 
     @property
     def least_cycles(self) -> int:
         """Of them, of a scheme for which the host does not write A anew."""
-        return self.a.least_cycles + self.b.least_cycles
+        return self.a.least_cycles + self.b.least_cycles + self.c.least_cycles
 
     def added(self, scheme: Scheme, *, over: bool = True) -> Scheme:
         """The scheme with what it predicts for itself, and for those that it beat, plus the passes.

@@ -70,7 +70,7 @@ class ConvertedBench(StreamBench):
             self.memory.reader(f"read_request__{n}", f"read_data__{n}", *patterns)
         self.helpers = [self.memory]
         self.row: list[tuple[int, int]] = []
-        self.starved = 0
+        self.stalled = 0
 
     def matrix(self, rows: int, columns: int, density: float) -> Operand:
         """Values of the block's type, an integer one, that are not 0."""
@@ -129,7 +129,7 @@ class ConvertedBench(StreamBench):
         return found
 
     def every_cycle(self) -> None:
-        self.starved += int(self.dut.starved.value)
+        self.stalled += int(self.dut.stalled.value)
 
     async def start(self) -> None:
         self.row = []

@@ -11,8 +11,8 @@ from gen.design import Design
 from sw.formats.csr import Csr
 from sw.formats.storage import storage_format
 from sw.model.tier import simulate
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.plan import Plan, plan
-from sw.plan.stored_operand import StoredOperand
 from sw.plan.tiles_of_b import passes_over
 from sw.runtime.registers import CONVERTED
 from sw.runtime.simulation.loader import CHANNELS, BusTiming
@@ -93,7 +93,7 @@ class Product:
 
     def planned(self, design: Design) -> Plan[Csr]:
         """What the hardware meets."""
-        found = {tensor: StoredOperand.of(getattr(self, tensor), kind) for tensor, kind in self.formats}
+        found = {tensor: KeptMatrix.of(getattr(self, tensor), kind) for tensor, kind in self.formats}
         made = plan(self.scheme, self.a, self.b, design)
         return replace(made, stored_a=found.get("a"), stored_b=found.get("b"))
 
@@ -324,7 +324,7 @@ def _stored(product: Product, design: Design, rng: random.Random) -> Product:
             bare = operand.without_zeros().nnz == operand.nnz
             kinds = [kind for kind in CONVERTED if bare or storage_format(kind).keeps_zeros]
             kind = rng.choice(kinds)
-            if StoredOperand.of(operand, kind).kept.layout.bytes <= MOST_BYTES:
+            if KeptMatrix.of(operand, kind).kept.layout.bytes <= MOST_BYTES:
                 found.append((tensor, kind))
     text = "".join(f"; {tensor.upper()} in {kind}" for tensor, kind in found)
     return replace(product, formats=tuple(found), text=product.text + text)

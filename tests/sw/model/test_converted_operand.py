@@ -6,10 +6,10 @@ import pytest
 
 from gen.design import load_design
 from sw.formats.csr import Csr
-from sw.model.converted_operand import ConvertedOperand
+from sw.model.converted_tensor import ConvertedTensor
 from sw.model.machine import run_model
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.plan import plan
-from sw.plan.stored_operand import StoredOperand
 from sw.plan.tiles_of_b import passes_made_over_b
 from sw.runtime.registers import CONVERTED
 from sw.scheme.terms import ORDERS
@@ -29,7 +29,7 @@ def test_bytes_of_every_order(order, kind):
     """B's are those of its format, once a pass; all other tensors move as without."""
     a, b = operands()
     planned = plan(scheme((9, 52, 17), order), a, b, TINY)
-    kept = StoredOperand.of(b, kind)
+    kept = KeptMatrix.of(b, kind)
     plain, found = run_model(TINY, planned), run_model(TINY, replace(planned, stored_b=kept))
     passes = passes_made_over_b(planned)
     assert passes == (5 if order.index("i") < order.index("k") else 1)
@@ -49,7 +49,7 @@ def test_tiles_without_work(order, density):
     """A pass that has no tile of B to load is not made; one that has some is read to its end."""
     a, b = operands(density)
     planned = plan(scheme((9, 52, 17), order), a, b, TINY)
-    kept = StoredOperand.of(b, "zvc")
+    kept = KeptMatrix.of(b, "zvc")
     found = run_model(TINY, replace(planned, stored_b=kept))
     assert found.counters["read_b_data"] == passes_made_over_b(planned) * kept.kept.beats(TINY.bus_bytes)
 
@@ -57,7 +57,7 @@ def test_tiles_without_work(order, density):
 def test_both_operands():
     a, b = operands()
     planned = plan(scheme((9, 52, 60)), a, b, TINY)
-    both = replace(planned, stored_a=StoredOperand.of(a, "rlc"), stored_b=StoredOperand.of(b, "coo"))
+    both = replace(planned, stored_a=KeptMatrix.of(a, "rlc"), stored_b=KeptMatrix.of(b, "coo"))
     found = run_model(TINY, both).counters
     assert found["read_a_data"] == both.stored_a.kept.beats(TINY.bus_bytes)
     assert found["read_b_data"] == both.stored_b.kept.beats(TINY.bus_bytes)
@@ -66,8 +66,8 @@ def test_both_operands():
 def test_beats_come_with_the_rows():
     """Those of rows before a tile, and of what is left of the pass before."""
     b = random(10, 30, 0.4, 3)
-    kept, beats = StoredOperand.of(b, "dense"), {"read_b_data": 0}
-    found = ConvertedOperand("b", kept, 16, 10, beats)
+    kept, beats = KeptMatrix.of(b, "dense"), {"read_b_data": 0}
+    found = ConvertedTensor("b", kept, 16, 10, beats)
     whole = kept.kept.beats(16)
     assert [found.stream(rows) for rows in ((2, 4), (4, 5), (0, 5), (5, 10))] == [
         whole * 4 // 10,
@@ -83,6 +83,6 @@ def test_a_load_takes_as_long_as_its_beats():
     """Dense values of a B with few nonzeros are more beats than its records."""
     a, b = random(20, 400, 0.02, 5), random(400, 50, 0.004, 6)
     planned = plan(scheme((20, 50, 400)), a, b, TINY)
-    kept = StoredOperand.of(b, "dense")
+    kept = KeptMatrix.of(b, "dense")
     cycles = run_model(TINY, replace(planned, stored_b=kept)).cycles
     assert cycles > max(kept.kept.beats(TINY.bus_bytes), run_model(TINY, planned).cycles)

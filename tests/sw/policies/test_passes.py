@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from gen.design import load_design
-from sw.cost.passes import NO_PASSES, OperandPass, Pass, Passes
+from sw.cost.passes import NO_PASSES, Pass, Passes, TensorPass
 from sw.model.judge import judge
 from sw.plan.tiles_of_b import passes_over
 from sw.policies.registry import POLICIES, schedule
@@ -18,8 +18,8 @@ from tests.sw.stats.matrices import banded, mesh, noise, power_law
 EDGE = load_design("edge", ["memory.records=packed"])
 SMALL = load_design("edge", ["memory.records=packed", "buffer.bytes=16384", "buffer.fifo_bytes=1024"])
 OPERANDS = {"band": banded(1000, 5), "mesh": mesh(30), "noise": noise(500, 500, 0.01), "power law": power_law(400)}
-HUGE = Passes(a=OperandPass(alone=Pass(cycles=10**7, dram_bytes=10**8)))
-WITHOUT_LISTS = Passes(a=OperandPass(alone=Pass(cycles=10**7)), fixes_a=True)
+HUGE = Passes(a=TensorPass(alone=Pass(cycles=10**7, dram_bytes=10**8)))
+WITHOUT_LISTS = Passes(a=TensorPass(alone=Pass(cycles=10**7)), fixes_a=True)
 
 
 def total(scheme, matrix, design, passes):
@@ -43,7 +43,7 @@ def test_what_is_chosen_has_the_least_total(name, design, policy):
     assert not as_it_is.rewrites_a and anew.rewrites_a
     apart = total(as_it_is, A, design, NO_PASSES) - total(anew, A, design, NO_PASSES)
     for cycles in (1, 1 + abs(apart) // 2, 1 + 2 * abs(apart)):
-        passes = Passes(a=OperandPass(alone=Pass(cycles=cycles)))
+        passes = Passes(a=TensorPass(alone=Pass(cycles=cycles)))
         found = schedule(policy, A, A, design, passes=passes, **call)
         least = min(total(other, A, design, passes) for other in (as_it_is, anew))
         assert total(found, A, design, passes) <= 1.02 * least, (cycles, found.load)
@@ -63,7 +63,7 @@ def test_predictions_have_the_passes(policy):
     A = OPERANDS["mesh"]
     options = {"budget": 20} if policy == "optimal" else {}
     over_a, rest = Pass(cycles=70, dram_bytes=160), Pass(cycles=1_000, dram_bytes=3_200)
-    passes = Passes(a=OperandPass(alone=over_a), rest=rest, fixes_a=True)
+    passes = Passes(a=TensorPass(alone=over_a), rest=rest, fixes_a=True)
     try:
         plain, found = (
             schedule(policy, A, A, SMALL, judge=judge(SMALL), passes=given, **options)
@@ -97,15 +97,15 @@ def test_what_settles_a_choice_does_not_where_lists_save_a_pass():
 def test_what_an_operand_on_its_way_in_adds():
     """Bytes as often as it is read; where a scheme reads it in another way, the pass over memory; of each operand by itself."""
     alone = Pass(cycles=500, dram_bytes=900)
-    over_a = OperandPass(alone=alone, times=lambda scheme: 2 * (scheme.T_j == 7), more_bytes=-16)
-    over_b = OperandPass(alone=alone, times=lambda scheme: 3 * (scheme.T_i == 5), more_bytes=32)
+    over_a = TensorPass(alone=alone, times=lambda scheme: 2 * (scheme.T_j == 7), more_bytes=-16)
+    over_b = TensorPass(alone=alone, times=lambda scheme: 3 * (scheme.T_i == 5), more_bytes=32)
     passes = Passes(a=over_a, b=over_b, rest=Pass(cycles=1, dram_bytes=1))
     scheme = schedule("hyte", OPERANDS["mesh"], OPERANDS["mesh"], SMALL)
     found = [passes.over(replace(scheme, T_i=i, T_j=j)) for i, j in ((6, 6), (6, 7), (5, 6), (5, 7))]
     assert [(each.cycles, each.dram_bytes) for each in found] == [(1000, 1800), (500, 868), (500, 996), (0, 64)]
     assert passes.over(replace(scheme, T_i=5, row_order="degree")) == Pass(dram_bytes=96)
     assert passes.least_cycles == 0 and HUGE.least_cycles == 10**7
-    assert Passes(a=OperandPass(alone=alone), b=over_b).least_cycles == 500
+    assert Passes(a=TensorPass(alone=alone), b=over_b).least_cycles == 500
 
 
 def of_b(matrix, cycles, design):
@@ -113,7 +113,7 @@ def of_b(matrix, cycles, design):
     pattern = Pattern.of(matrix)
     extent = (pattern.rows, pattern.columns, pattern.columns)
     times = partial(passes_over, "B", extent=extent, b=pattern, design=design)
-    return Passes(b=OperandPass(alone=Pass(cycles=cycles), times=times))
+    return Passes(b=TensorPass(alone=Pass(cycles=cycles), times=times))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.plan.gather import RowPlan
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.plan import plan
-from sw.plan.stored_operand import StoredOperand
 from sw.runtime import memory_image
 from sw.runtime.converter import SOURCES
 from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
@@ -111,7 +111,7 @@ def test_an_operand_in_its_own_format(tensor, kind):
     design = converting("ab")
     operands = {"a": operand(11, 17, 0.3, 1), "b": operand(17, 13, 0.3, 2)}
     planned = plan(scheme(design, (3, 13, 17)), operands["a"], operands["b"], design)
-    kept = StoredOperand.of(operands[tensor], kind)
+    kept = KeptMatrix.of(operands[tensor], kind)
     image = build_image(design, replace(planned, **{f"stored_{tensor}": kept}))
     name, other = tensor.upper(), "ab".replace(tensor, "")
     of_other = build_image(design, planned).regions[f"{other}_elements"]
