@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..arith.arithmetic import value_bits
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.unit import Fault, Unit, WriteClient
-from ..mint.converter.cell_finder import CellFinder
 from ..mint.converter.control import ConverterControl
 from ..mint.converter.conversions import Conversions
 from ..mint.converter.encoder import Encoder
@@ -20,7 +19,7 @@ from ..mint.converter.target_writer import TargetWriter
 from ..mint.prefix_sum import FORMS
 from ..regs.map import CONVERSION, REGISTERS
 from ..regs.source_formats import CONVERTED
-from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, fiber_word, write_beat, write_request
 from .fiber_placer import FiberPlacer
 
 __all__ = ["ConvertedC"]
@@ -33,7 +32,7 @@ CONVERSIONS = Conversions(tuple(("csr", target) for target in CONVERTED))
 class ConvertedC(Unit):
     """Writes C in its format, from its first row to its last::
 
-        words --> fiber_placer --> entry_filter --> cell_finder --> encoder --> target_writer
+        words --> fiber_placer --> entry_filter --> encoder --> target_writer
 
     Entries that the target keeps no zeros of are left out where they are 0.
 
@@ -139,11 +138,9 @@ class ConvertedC(Unit):
         m.submodules.fiber_placer = placer = FiberPlacer(lanes=self.lanes, value=self.value)
         floating = not self.value.startswith("int")
         m.submodules.entry_filter = entries = EntryFilter(floating=floating, **sizes)
-        m.submodules.cell_finder = finder = CellFinder(divides=False, **sizes)
         m.submodules.encoder = encoder = Encoder(form=self.form, **sizes, **bus)
         m.submodules.target_writer = writer = TargetWriter(burst_beats=self.burst_beats, **sizes, **bus)
         connect(m, placer.placed, entries.placed)
-        connect(m, entries.groups, finder.groups)
         connect(m, encoder.pointers, writer.pointers)
         connect(m, encoder.beats, writer.beats)
         connect(m, encoder.records, writer.records)
@@ -156,7 +153,7 @@ class ConvertedC(Unit):
         with m.If(control.launch):
             m.d.sync += launched.eq(1)
         target = self.settings.formats.target
-        cells, groups = finder.cells, encoder.cells
+        groups, cells = entries.groups, encoder.cells
         m.d.comb += [
             *(block.settings.eq(self.settings) for block in (control, encoder, writer)),
             control.reading.eq(self.settings),
@@ -174,16 +171,22 @@ class ConvertedC(Unit):
             self.words.ready.eq(placer.words.ready & launched),
             entries.unsorted.eq(1),  # rows come in order, and their elements
             entries.drop_zeros.eq(~is_one_of(target, *KEEPS_ZEROS, among=CONVERSIONS.writes)),
-            finder.passes.eq(1),
-            groups.valid.eq(cells.valid),
-            cells.ready.eq(groups.ready),
-            *(groups.payload[name].eq(cells.payload[name]) for name in cells.payload.shape().members),
+            cells.valid.eq(groups.valid),
+            groups.ready.eq(cells.ready),
+            *(cells.payload[name].eq(groups.payload[name]) for name in groups.payload.shape().members),
             self.idle.eq(~placer.complete | control.done),
             self.stalled.eq(self.words.valid & ~self.words.ready),
             self.error.eq(Mux(control.done, control.error, 0)),
             self.overflow.eq(writer.records_overflow),
             self.needed.eq(writer.records_bytes),
         ]
+        for n in range(self.lanes):
+            # As placer and target agree on what a position is: for COO the row is above the column.
+            position = groups.payload.positions[n]
+            m.d.comb += [
+                cells.payload.rows[n].eq(position[COORDINATE_WIDTH:]),
+                cells.payload.columns[n].eq(position[:COORDINATE_WIDTH]),
+            ]
         made = encoder.records
         with m.If(made.valid & made.ready):
             m.d.sync += self.records.eq(self.records + made.payload.count)

@@ -22,14 +22,15 @@ __all__ = ["connect_conversion", "connect_converters", "conversion", "converters
 Converter = ConvertedOperand | ConvertedC
 
 
-def conversion() -> data.StructLayout:
-    """CONVERSION of a tensor as the registers hold it, and COUNT of an operand; 0 of C."""
-    return data.StructLayout({"enable": 1, "format": 3, "row": 6, "run": 6, "count": POSITION_WIDTH})
+def conversion(tensor: str) -> data.StructLayout:
+    """CONVERSION of a tensor as the registers hold it, and COUNT of an operand."""
+    count = {} if tensor == "c" else {"count": POSITION_WIDTH}
+    return data.StructLayout({"enable": 1, "format": 3, "row": 6, "run": 6, **count})
 
 
-def connect_conversion(told: Any, register: Any, count: Value | int = 0) -> Iterator[Any]:
-    """Assignments that tell a tensor's registers."""
-    yield told.count.eq(count)
+def connect_conversion(told: Any, register: Any, *count: Value) -> Iterator[Any]:
+    """Assignments that tell a tensor's registers; of C there is no ``count``."""
+    yield from (told.count.eq(value) for value in count)
     yield from (told[name].eq(register[name]) for name in ("enable", "format", "row", "run"))
 
 

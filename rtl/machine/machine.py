@@ -146,7 +146,7 @@ class Machine(Block):
         self.check = FiberCheck(lanes=lanes)
         self.steps = _steps(self)
         bus = Axi4Signature(data_width=self.memory.data_width, address_width=aw, id_width=self.memory.id_width)
-        told = data.StructLayout(dict.fromkeys(self.converters, conversion()))
+        told = data.StructLayout({tensor: conversion(tensor) for tensor in self.converters})
         super().__init__(
             {
                 "scheme": In(scheme()),

@@ -224,7 +224,7 @@ def evaluate(
         raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
 
     planned = interruptible(make_plan, choice, scheme, a, b, design)
-    conversions = Conversions(formats, engine, design, planned, a, b)
+    conversions = Conversions(formats, engine, design, scheme, planned, a, b)
     tier = conversions.tier
     progress(None, f"{tiling.name}: running")
     clock.lap()

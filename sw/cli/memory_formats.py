@@ -225,7 +225,7 @@ class Conversions:
 
     Parameters
     ----------
-    formats: that were asked for. tier: that runs. design, planned: what runs. a, b: as they lie in memory.
+    formats: that were asked for. tier: that runs. design, scheme, planned: what runs. a, b: as they lie in memory.
 
     Members
     -------
@@ -236,7 +236,14 @@ class Conversions:
     """
 
     def __init__(
-        self, formats: MemoryFormats, tier: str, design: "Design", planned: "Plan[Csr]", a: "Csr", b: "Csr"
+        self,
+        formats: MemoryFormats,
+        tier: str,
+        design: "Design",
+        scheme: "Scheme",
+        planned: "Plan[Csr]",
+        a: "Csr",
+        b: "Csr",
     ) -> None:
         from sw.plan.tiles_of_b import passes_made_over_b, passes_over
 
@@ -251,7 +258,7 @@ class Conversions:
         extent = a.rows, b.columns, a.columns
         self.passes: dict[str, int] = {}
         for tensor in "ABC":
-            if formats.overlaps(design, tensor) and (most := passes_over(tensor, planned.scheme, extent, b, design)):
+            if formats.overlaps(design, tensor) and (most := passes_over(tensor, scheme, extent, b, design)):
                 self.passes[tensor] = passes_made_over_b(planned) if tensor == "B" else most
         self._sides_of("A", a)
         self._sides_of("B", b)

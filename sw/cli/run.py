@@ -119,7 +119,7 @@ def run(
         refuse_without_hardware(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
-    conversions = Conversions(formats, engine, design, planned, a, b)
+    conversions = Conversions(formats, engine, design, scheme, planned, a, b)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)

@@ -1,4 +1,7 @@
-"""Shared by the benches of A and B on their way in: the matrix in memory, in each format, and runs that end with an error."""
+"""Shared by the benches of A and B on their way in: the matrix in memory, in each format, and runs that end with an error.
+
+The bench of C on its way out has the regions, the codes and the matrix from here.
+"""
 
 from typing import Any
 
@@ -21,9 +24,12 @@ __all__ = [
     "BAD_RUN",
     "BAD_SETTING",
     "BAD_VALUE",
+    "FRAME",
+    "MEMORY_BYTES",
     "RECORDS",
     "SOURCES",
     "ConvertedBench",
+    "csr_of",
 ]
 
 RECORDS, FRAME, MEMORY_BYTES = 0x1000, 0x8000, 0x10000
@@ -32,6 +38,19 @@ SOURCES = {"dense": 0, "coo": 1, "rlc": 3, "zvc": 4}
 REGIONS = {"dense": ("", "values"), "coo": ("entries", ""), "rlc": ("pairs", ""), "zvc": ("values", "mask")}
 RUN_BITS = 4
 BAD_MODE, BAD_SETTING, BAD_ENTRY, BAD_ORDER, BAD_MASK, BAD_RUN, BAD_VALUE = 9, 32, 33, 34, 36, 37, 38
+
+
+def csr_of(operand: Operand, value: str) -> Csr:
+    """The matrix, its values of this type."""
+    nonzeros = operand.nonzeros
+    return Csr(
+        rows=len(operand.rows),
+        columns=operand.columns,
+        pointers=operand.pointers.astype(np.int64),
+        coordinates=nonzeros[:, 0].copy(),
+        bits=nonzeros[:, 1].copy(),
+        value=value,
+    )
 
 
 class ConvertedBench(StreamBench):
@@ -86,17 +105,8 @@ class ConvertedBench(StreamBench):
     async def configure(self, operand: Operand, kind: str, **changes: Any) -> int:
         """The matrix in memory, in a format; beats of a pass."""
         self.operand, rows = operand, len(operand.rows)
-        nonzeros = operand.nonzeros
-        a = Csr(
-            rows=rows,
-            columns=operand.columns,
-            pointers=operand.pointers.astype(np.int64),
-            coordinates=nonzeros[:, 0].copy(),
-            bits=nonzeros[:, 1].copy(),
-            value=self.value,
-        )
         form = storage_format(kind, **({"run_bits": RUN_BITS} if kind == "rlc" else {}))
-        tensor = SparseTensor.from_csr(a)
+        tensor = SparseTensor.from_csr(csr_of(operand, self.value))
         layout = form.layout(tensor.shape, form.counts(tensor), self.value)
         packed = pack(layout, form.encode(tensor))
         for name, address in zip(REGIONS[kind], (RECORDS, FRAME), strict=True):

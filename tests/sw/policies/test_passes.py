@@ -108,12 +108,33 @@ def test_what_an_operand_on_its_way_in_adds():
     assert Passes(a=TensorPass(alone=alone), b=over_b).least_cycles == 500
 
 
-def of_b(matrix, cycles, design):
-    """A pass over B that takes so long, or none where the design converts it."""
+@pytest.mark.parametrize("policy", ["auto", "hyte"])
+def test_what_c_on_its_way_out_adds(policy):
+    """Its bytes once, be they more or less than those of CSR; the pass over memory where its rows leave in another order."""
+    rest, alone = Pass(cycles=1, dram_bytes=2), Pass(cycles=500, dram_bytes=900)
+    plain = schedule(policy, OPERANDS["mesh"], OPERANDS["mesh"], SMALL, judge=judge(SMALL))
+    for more_bytes in (-48, 0, 64):
+        over_c = TensorPass(alone=alone, times=lambda scheme: scheme.passes_over_c, more_bytes=more_bytes)
+        passes = Passes(c=over_c, rest=rest)
+        for changes, cycles, dram_bytes in (({}, 0, more_bytes), ({"row_order": "degree"}, 500, 900)):
+            scheme = replace(plain, strips=0, **changes)
+            assert passes.over(scheme) == Pass(cycles=cycles, dram_bytes=dram_bytes)
+            found = passes.added(scheme)
+            assert found.predicted["cycles"] == scheme.predicted["cycles"] + 1 + cycles
+            assert found.predicted["dram_bytes"] == scheme.predicted["dram_bytes"] + 2 + dram_bytes
+        assert passes.least_cycles == 0
+    # Of all three tensors, and of C where nothing converts it.
+    everywhere = Passes(a=TensorPass(alone=alone), b=TensorPass(alone=alone), c=TensorPass(alone=alone))
+    as_it_is = replace(plain, load=LOAD_TILE, strips=0, row_order="natural")
+    assert everywhere.over(as_it_is) == Pass(cycles=1500, dram_bytes=2700) and everywhere.least_cycles == 1500
+
+
+def of(tensor, matrix, cycles, design):
+    """A pass over B, or C, that takes so long, or none where the design converts it."""
     pattern = Pattern.of(matrix)
     extent = (pattern.rows, pattern.columns, pattern.columns)
-    times = partial(passes_over, "B", extent=extent, b=pattern, design=design)
-    return Passes(b=TensorPass(alone=Pass(cycles=cycles), times=times))
+    times = partial(passes_over, tensor, extent=extent, b=pattern, design=design)
+    return Passes(**{tensor.lower(): TensorPass(alone=Pass(cycles=cycles), times=times)})
 
 
 @pytest.mark.parametrize(
@@ -121,14 +142,15 @@ def of_b(matrix, cycles, design):
     [("auto", SMALL), ("auto", EDGE), ("optimal", SMALL)],
     ids=["auto-16K", "auto-edge", "optimal-16K"],
 )
+@pytest.mark.parametrize("tensor", ["B", "C"])
 @pytest.mark.parametrize("name", OPERANDS)
-def test_schemes_that_read_b_in_its_order_are_weighed(name, design, policy):
-    """A pass over B that costs much is not made: some scheme has its tiles of whole rows."""
+def test_schemes_that_have_a_tensor_in_its_order_are_weighed(name, tensor, design, policy):
+    """A pass that costs much is not made: some scheme has tiles of whole rows of B, or lets those of C leave as they come."""
     A = OPERANDS[name]
     options = {"budget": 40} if policy == "optimal" else {}
     call = {"judge": judge(design), **options}
-    free, dear = (schedule(policy, A, A, design, passes=of_b(A, cycles, design), **call) for cycles in (0, 10**7))
-    passes = of_b(A, 10**7, design)
+    free, dear = (schedule(policy, A, A, design, passes=of(tensor, A, cycles, design), **call) for cycles in (0, 10**7))
+    passes = of(tensor, A, 10**7, design)
     assert total(dear, A, design, passes) <= total(free, A, design, passes)
     assert not passes.over(dear).cycles
     assert dear.predicted["cycles"] < 10**7
