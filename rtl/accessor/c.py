@@ -1,6 +1,6 @@
 """Accessor of C: brings partial rows back, appends what the rows yield, and keeps their positions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -85,7 +85,7 @@ class AccessorC(Unit):
     converted : In(1), to_conversion : Out(stream(fiber_word))
         Final rows leave here, in order, and write no positions. Constant during a run.
     conversion_idle : In(1), conversion_flush : Out(1)
-        All of them are in memory, if no more come; between tiles.
+        All final rows are in memory, or more are to come; no tile is in progress.
     joined : In(1), part_words : In(POSITION_WIDTH)
         Parts of rows are joined in the last k step; words from one step's positions to the next one's. Constant during a run.
     collected, scratch, first, slot, bound : In(stream), In, In, In, In
@@ -159,12 +159,8 @@ class AccessorC(Unit):
         self.packed = packed
         self.converts = bool(converts)
         words = stream.Signature(fiber_word(lanes))
-        converting = {
-            "converted": In(1),
-            "to_conversion": Out(words),
-            "conversion_idle": In(1),
-            "conversion_flush": Out(1),
-        }
+        converting = dict.fromkeys(("converted", "conversion_idle"), In(1))
+        converting |= {"to_conversion": Out(words), "conversion_flush": Out(1)}
         super().__init__(
             {
                 **(converting if self.converts else {}),
@@ -227,20 +223,16 @@ class AccessorC(Unit):
         want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
-        m.submodules.scratch_out = scratch = ScratchWriter(
-            scratch_slots=self.scratch_slots, line_address_width=law, **sizes
-        )
+        slots = {"scratch_slots": self.scratch_slots, "line_address_width": law}
+        m.submodules.scratch_out = scratch = ScratchWriter(**slots, **sizes)
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=law)
         m.submodules.fibers = fibers = FiberSwitch(lanes=lanes, converts=self.converts)
-        connect(m, flipped(self.sram_request), store.sram_request)
-        connect(m, flipped(self.sram_write[1]), store.sram_write[1])
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
-        take = Signal()
-        parity = Signal()  # which partial region this k step writes
+        take, parity = Signal(), Signal()  # parity: which partial region this k step writes
         to_rows = Signal()  # this tile's rows are not partial
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
         names = ("first_row", "position_index", "count")
@@ -249,7 +241,7 @@ class AccessorC(Unit):
         joined = self.joined if self.joins else Const(0, 1)
         parts = joined & ~to_rows  # this tile's rows are parts
         stays = self.buffering & ~want.last_k
-        leaves, left, conversion_idle = _convert(m, self, fibers, positions, take)
+        converting, converted_row, conversion_idle = _convert(m, self, fibers, positions, take)
         with m.If(take):
             m.d.sync += [
                 count.eq(want.size_i),
@@ -276,30 +268,22 @@ class AccessorC(Unit):
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
-            positions.silent.eq(stays | leaves),
+            positions.silent.eq(stays | converting),
             positions.first_row.eq(first_row + _before_step(m, self, take)),
             positions.first_free.eq(partial_rows.first_read),
-            positions.row_done.eq(store.row_done | left),
+            positions.row_done.eq(store.row_done | converted_row),
             store.flush.eq(positions.flush & on_chip),
         ]
         _count_ends(m, positions, rows, partials, to_rows, on_chip, parts)
 
         give_regions(m, self, (rows, partials, scratch, positions), to_rows, parity, joined)
 
-        # Partial rows, from memory or from chip.
+        _connect_store(m, self, store, parity, partials.position)
         m.d.comb += [
             partial_rows.row.eq(position_index),
             partial_rows.positions.eq(self.regions.tile_positions),
-            *passed(self, store, "base lines bound sram_response"),
-            *passed(store, self, "occupied"),
-            store.half.eq(parity),
             *(rows_of_tile.eq(count) for rows_of_tile in (partial_rows.rows, store.rows, store.read_rows)),
-            store.spill_position.eq(partials.position),
-            *passed(self, fibers, "scratch"),
-            fibers.final_rows.eq(to_rows),
-            fibers.on_chip.eq(on_chip),
-            *passed(positions, fibers, "open"),
-            fibers.store_open.eq(~store.tile_begins),
+            *_ways(fibers, positions, store, to_rows, on_chip),
             self.event_stall.eq(self.collected.valid & ~self.collected.ready),
         ]
         return m
@@ -330,11 +314,32 @@ def _connect_writers(
         scratch.retired.eq(owner.scratch_retired),
     ]
     _share_port(m, store.sram_write[0], scratch.sram_write, owner.sram_write[0])
+    m.d.comb += passed(owner, fibers, "scratch")
     connect(m, flipped(owner.collected), fibers.words)
     for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
         connect(m, words, writer.words)
     connect(m, fibers.to_store, store.words)
     connect(m, store.spilled, fibers.spilled)
+
+
+def _ways(
+    fibers: FiberSwitch, positions: TilePositions, store: PartialStore, final_rows: Value, on_chip: Value
+) -> Iterator[Any]:
+    """Assignments that tell the switch where the tile's rows go, and when."""
+    yield from (fibers.final_rows.eq(final_rows), fibers.on_chip.eq(on_chip))
+    yield from (fibers.open.eq(positions.open), fibers.store_open.eq(~store.tile_begins))
+
+
+def _connect_store(m: Module, owner: AccessorC, store: PartialStore, half: Value, spill_position: Value) -> None:
+    """Gives rows that stay on chip their partition and its ports, and says where those that do not fit go in memory."""
+    connect(m, flipped(owner.sram_request), store.sram_request)
+    connect(m, flipped(owner.sram_write[1]), store.sram_write[1])
+    m.d.comb += [
+        *passed(owner, store, "base lines bound sram_response"),
+        *passed(store, owner, "occupied"),
+        store.half.eq(half),
+        store.spill_position.eq(spill_position),
+    ]
 
 
 def _count_ends(
@@ -357,19 +362,19 @@ def _convert(
 ) -> tuple[Value, Value, Value]:
     """Gives the conversion its rows.
 
-    Returns whether those of the tile at the port leave that way, whether a row has, and whether all of them are in memory.
+    Returns whether the tile at the port has such rows, whether one ends in this cycle, and whether all of them are in memory.
     """
     if not owner.converts:
         return Const(0, 1), Const(0, 1), Const(1, 1)
     connect(m, fibers.to_conversion, flipped(owner.to_conversion))
-    leaves, left = Signal(name="leaves"), owner.to_conversion
+    converting, given = Signal(name="converting"), owner.to_conversion
     m.d.comb += [
-        leaves.eq(owner.tile.payload.last_k & owner.whole_rows & owner.converted),
+        converting.eq(owner.tile.payload.last_k & owner.whole_rows & owner.converted),
         owner.conversion_flush.eq(positions.settled),
     ]
     with m.If(take):
-        m.d.sync += fibers.converted.eq(leaves)
-    return leaves, left.valid & left.ready & left.payload.last, owner.conversion_idle
+        m.d.sync += fibers.converted.eq(converting)
+    return converting, given.valid & given.ready & given.payload.last, owner.conversion_idle
 
 
 def _bring_back(

@@ -75,13 +75,13 @@ class FiberSwitch(Block):
         with m.Elif(self.final_rows):
             m.d.comb += [self.to_rows.valid.eq(word.valid & self.open), word.ready.eq(self.to_rows.ready & self.open)]
             if self.converts:
-                leaves = self.to_conversion
-                m.d.comb += leaves.payload.eq(word.payload)
+                way = self.to_conversion
+                m.d.comb += way.payload.eq(word.payload)
                 with m.If(self.converted):
                     m.d.comb += [
                         self.to_rows.valid.eq(0),
-                        leaves.valid.eq(word.valid & self.open),
-                        word.ready.eq(leaves.ready & self.open),
+                        way.valid.eq(word.valid & self.open),
+                        word.ready.eq(way.ready & self.open),
                     ]
         with m.Elif(self.on_chip):
             m.d.comb += [

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
 
@@ -45,10 +45,15 @@ def converters(tensors: str, *, group: int, lanes: int, burst_beats: int, **size
 
 
 def connect_converters(m: Module, owner: Any, made: Mapping[str, Converter]) -> None:
-    """Puts each in its place. Without one of A that operand's tiles go to its accessor, and what this makes to the gate."""
+    """Puts each in its place. Without one of A that operand's tiles go to its accessor, and what this makes to the gate.
+
+    What is stored of C is said by its converter, or by its accessor.
+    """
     if "a" not in made:
         connect(m, owner.control.compute_a, owner.a.tile)
         connect(m, owner.a.selections, owner.gate.nonzeros)
+    if "c" not in made:
+        m.d.comb += owner.stored.eq(owner.c.stored)
     for tensor, converted in made.items():
         m.submodules[f"converted_{tensor}"] = converted
         {"a": _connect_a, "b": _connect_b, "c": _connect_c}[tensor](m, owner, converted)
@@ -92,6 +97,7 @@ def _connect_c(m: Module, owner: Any, converted: ConvertedC) -> None:
     m.d.comb += [
         c.converted.eq(told.enable),
         c.conversion_idle.eq(converted.idle),
+        owner.stored.eq(Mux(told.enable, converted.records, c.stored)),
         converted.flush.eq(c.conversion_flush),
         converted.written.eq(owner.clients.written(converted)),
         *_shape(owner, converted, (owner.scheme.extent[0], owner.scheme.extent[1])),

@@ -197,13 +197,9 @@ class Machine(Block):
         m.d.comb += [
             *passed(self, self.memory, "halt write_begin write_end"),
             *passed(control, self, "done error detail"),
-            self.stored.eq(self.c.stored),
             *passed(self.monitor, self, "waiting"),
             self.bus_busy.eq(self.memory.busy),
         ]
-        if "c" in self.converters:
-            with m.If(self.conversion.c.enable):
-                m.d.comb += self.stored.eq(self.converters["c"].records)
         show_events(m, self.steps, self.events)
         return m
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sw.engine_result import EngineResult
     from sw.formats.csr import Csr
     from sw.operands import Operand
-    from sw.plan.plan import Plan
 
     from .console import Console
     from .memory_formats import Conversions
@@ -123,11 +122,10 @@ def run(
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
-    planned = conversions.overlapped()
-    result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
+    result, model = _simulated(console, design, conversions) if engine != "golden" else (None, None)
     with console.phase("verify", "Checking every value"):
-        compared = partial(verify, bare=conversions.leaves_bare)
-        checks = interruptible(compared, a, b, product, result, operands["B"].unfolded) + conversions.checks
+        compared = partial(verify, bare=conversions.leaves_bare, unfolded=operands["B"].unfolded)
+        checks = interruptible(compared, a, b, product, result) + conversions.checks
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
         least = interruptible(least_reads, planned, design)
@@ -171,14 +169,14 @@ def _scipy_seconds(console: "Console", operands: "dict[str, Operand]") -> float:
 
 
 def _simulated(
-    console: "Console", design: "Design", planned: "Plan[Csr]", conversions: "Conversions"
+    console: "Console", design: "Design", conversions: "Conversions"
 ) -> "tuple[EngineResult, EngineResult | None]":
-    """What the model or the hardware makes of a plan, conversions among it, and what the model says of the hardware."""
+    """What the model or the hardware makes of the plan, conversions among it, and what the model says of the hardware."""
     from sw.runtime.result import with_model
 
     from .pipeline import engine_seconds, run_engine
 
-    tier, model = conversions.tier, None
+    planned, tier, model = conversions.overlapped(), conversions.tier, None
     if tier == "rtl":
         with console.phase("model", "Modelling") as progress:
             model = run_engine("model", design, planned, progress)

@@ -229,12 +229,7 @@ class Run:
         back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
-            begin, end = self.rows_of_c.follow(int(lengths.sum()))
-            if self.rows_of_c.converted.enabled:
-                self.rows_of_c.converted.stream(rows_of(tile))
-            else:
-                beats = self.reads.result_beats(0, end) - self.reads.result_beats(0, begin)
-                self._go_on("write_c", rows_of(tile), beats)
+            self.rows_of_c.go_on(tile, int(lengths.sum()))
             self.clock.chain(tile.size_i, jobs, overlapped)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
@@ -289,7 +284,7 @@ class Run:
         rows = rows_of(tile)
         if self.rows is not None:
             before, after = (self.reads.beats_through("a", int(self.a.pointers[row])) for row in rows)
-            self._go_on("read_a", rows, after - before)
+            self.reads.go_on("read_a", rows, after - before)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
         elif a_comes and self.converted_a.enabled:
@@ -348,12 +343,6 @@ class Run:
             begins = (kinds != SCRATCH_MERGE) & ~(long & np.r_[False, long[:-1]])
             jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
-
-    def _go_on(self, access: str, rows: tuple[int, int], beats: int) -> None:
-        """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow; ``beats`` of their nonzeros."""
-        words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
-        self.beats[f"{access}_data"] += beats
-        self.beats[f"{access}_meta"] += words[1] - words[0]
 
 
 def beside_a(run: Run, usable: Index, before: Mark) -> Index:

@@ -122,6 +122,14 @@ class RowsOfC:
         begin, self.final_position = self.final_position, self.final_position + nonzeros
         return begin, self.final_position
 
+    def go_on(self, tile: Tile, nonzeros: int) -> None:
+        """Gathered: rows leave for good, and those of the next tile follow them."""
+        begin, end = self.follow(nonzeros)
+        if self.converted.enabled:
+            self.converted.stream(rows_of(tile))
+            return
+        self.reads.go_on("write_c", rows_of(tile), self.reads.result_beats(0, end) - self.reads.result_beats(0, begin))
+
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave: for good, for the pass that joins j tiles, or as partial rows."""
         place = (tile.index_i, tile.index_j)
