@@ -223,8 +223,8 @@ class AccessorC(Unit):
         want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
-        slots = {"scratch_slots": self.scratch_slots, "line_address_width": law}
-        m.submodules.scratch_out = scratch = ScratchWriter(**slots, **sizes)
+        places = {"scratch_slots": self.scratch_slots, "line_address_width": law}
+        m.submodules.scratch_out = scratch = ScratchWriter(**places, **sizes)
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=law)

@@ -39,7 +39,7 @@ class ConvertedC(Unit):
     Parameters
     ----------
     lanes : int
-        Elements of a word, power of two from 2 to 16.
+        Nonzeros of a word, power of two from 2 to 16.
     beat_bits : int
         Bits of a beat, power of two from 128 to 1024.
     address_width : int
@@ -169,7 +169,7 @@ class ConvertedC(Unit):
             placer.words.payload.eq(self.words.payload),
             placer.words.valid.eq(self.words.valid & launched),
             self.words.ready.eq(placer.words.ready & launched),
-            entries.unsorted.eq(1),  # rows come in order, and their elements
+            entries.unsorted.eq(1),  # rows come in order, and their nonzeros
             entries.drop_zeros.eq(~is_one_of(target, *KEEPS_ZEROS, among=CONVERSIONS.writes)),
             cells.valid.eq(groups.valid),
             groups.ready.eq(cells.ready),

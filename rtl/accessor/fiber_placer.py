@@ -1,4 +1,4 @@
-"""Places of the elements of a matrix's rows: what leaves an accessor becomes what an encoder takes."""
+"""Places of the nonzeros of a matrix's rows: what leaves an accessor becomes what an encoder takes."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ __all__ = ["FiberPlacer"]
 
 
 class FiberPlacer(Block):
-    """Takes all rows of one matrix in order and says where in it each element lies.
+    """Takes all rows of one matrix in order and says where in it each nonzero lies.
 
     Parameters
     ----------
     lanes : int
-        Elements of a word, power of two from 1 to 16.
+        Nonzeros of a word, power of two from 1 to 16.
     value : str
         Value type, one of ``arith.VALUES``.
 
@@ -34,7 +34,7 @@ class FiberPlacer(Block):
     words : In(stream(fiber_word))
         A row after the other. After the last row nothing is taken.
     placed : Out(stream(placed_vector))
-        From registers. A row without elements is a vector without them; ``last`` ends the matrix.
+        From registers. A row without nonzeros is a vector without them; ``last`` ends the matrix.
     complete : Out(1)
         The last row has come.
 
@@ -79,10 +79,10 @@ class FiberPlacer(Block):
             vector.last.eq(word.last & last_row),
         ]
         for n in range(self.lanes):
-            element = word.line[n]
+            nonzero = word.line[n]
             m.d.comb += [
-                vector.positions[n].eq(first_place + element.coordinate),
-                vector.values[n].eq(narrowed(element.value, self.value)),
+                vector.positions[n].eq(first_place + nonzero.coordinate),
+                vector.values[n].eq(narrowed(nonzero.value, self.value)),
             ]
         with m.If(goes & word.last):
             m.d.sync += [

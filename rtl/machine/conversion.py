@@ -104,8 +104,8 @@ def _connect_c(m: Module, owner: Any, converted: ConvertedC) -> None:
         target.formats.source.eq(FORMATS.index("csr")),
         target.formats.target.eq(told.format),
         target.widths.target_run.eq(told.run),
-        target.target_records.eq(regions.elements),
-        target.target_records_bytes.eq(regions.elements_bytes),
+        target.target_records.eq(regions["elements"]),
+        target.target_records_bytes.eq(regions["elements_bytes"]),
         target.target_frame.eq(regions.pointers),
         target.target_frame_bytes.eq(~Const(0, len(target.target_frame_bytes))),  # its size follows from the shape
     ]

@@ -136,14 +136,14 @@ class SparseTensor:
     def to_csr(self) -> Csr:
         """A matrix of it."""
         rows, columns = self.shape
-        slots = self.values.astype(np.float32 if self.values.dtype.kind == "f" else np.int32)
+        wide = self.values.astype(np.float32 if self.values.dtype.kind == "f" else np.int32)
         pointers = np.append(0, np.cumsum(np.bincount(self.ids[0], minlength=rows))).astype(np.int64)
         return Csr(
             rows=rows,
             columns=columns,
             pointers=pointers,
             coordinates=self.ids[1].astype(np.uint32),
-            bits=slots.view(np.uint32),
+            bits=wide.view(np.uint32),
             value=self.value,
         )
 

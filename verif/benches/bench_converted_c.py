@@ -11,12 +11,10 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from sw.formats.storage_format import coordinate_bits
-from sw.plan.kept_matrix import KeptMatrix
-from sw.runtime.converter import FRAME_REGIONS, RECORD_REGIONS
 from verif.agents.client_memory import POISON, ClientMemory
 from verif.agents.pauses import PATTERN_NAMES, never, sometimes
 from verif.agents.stream import StreamMonitor
-from verif.benches.converted_bench import BAD_SETTING, FRAME, MEMORY_BYTES, RECORDS, SOURCES, csr_of
+from verif.benches.converted_bench import BAD_SETTING, FRAME, MEMORY_BYTES, RECORDS, REGIONS, SOURCES, stored_in
 from verif.benches.sparse import Operand
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
@@ -42,14 +40,13 @@ class Golden:
 
     @classmethod
     def of(cls, operand: Operand, value: str, kind: str, **options: int) -> "Golden":
-        matrix = csr_of(operand, value)
-        kept = KeptMatrix.of(matrix, kind, **options)
-        memory, layouts = kept.memory(matrix), {region.name: region for region in kept.kept.layout.regions}
-        names = [names.get(kind, "") for names in (RECORD_REGIONS, FRAME_REGIONS)]
+        layout, packed = stored_in(kind, operand, value, **options)
+        known = {region.name: region for region in layout.regions}
+        records, frame = REGIONS[kind]
         return cls(
-            [memory.get(name, np.zeros(0, np.uint8)) for name in names],
-            [layouts[name].width if name else 0 for name in names],
-            layouts[names[0]].count if names[0] else 0,
+            [packed[name].view(np.uint8) if name else np.zeros(0, np.uint8) for name in (records, frame)],
+            [known[name].width if name else 0 for name in (records, frame)],
+            known[records].count if records else 0,
         )
 
 
@@ -107,7 +104,7 @@ class ConvertedCBench(StreamBench):
                 self.layouts[name] = self.block.layout(name)
                 self.monitors[name] = StreamMonitor(dut, name, dut.clk, self._observer(name), self.board.fail, dut.rst)
         self.helpers = [self.memory, EveryCycle(dut, self.act)]
-        self.late = self.pattern("random", "written")()
+        self.delays = self.pattern("random", "written")()
         self.flushing: Iterator[bool] = never()
         self.operand = Operand(1, [[]])
         self.golden = Golden([], [], 0)
@@ -157,7 +154,7 @@ class ConvertedCBench(StreamBench):
         self.operand, self.kind, rows = operand, kind, len(operand.rows)
         self.options = {"run_bits": run_bits} if kind == "rlc" else {}
         self.golden = Golden.of(operand, self.value, kind, **self.options)
-        room = len(self.golden.regions[0])
+        needed = len(self.golden.regions[0])
         self.beats = sum(-(-len(region) // self.beat_bytes) for region in self.golden.regions)
         widths = {"row": coordinate_bits(rows), "column": coordinate_bits(operand.columns)}
         settings = {
@@ -167,13 +164,13 @@ class ConvertedCBench(StreamBench):
             "columns": operand.columns,
             "target_records": RECORDS,
             "target_frame": FRAME,
-            "target_records_bytes": room + 64,
+            "target_records_bytes": needed + 64,
             "target_frame_bytes": (1 << 64) - 1,
         }
         self.set("settings", settings | changes)
         await self.cycles(1)
         self._cover()
-        return room
+        return needed
 
     def _cover(self) -> None:
         """Which situations the matrix has."""
@@ -259,11 +256,11 @@ class ConvertedCBench(StreamBench):
         in_memory = sum(self.in_memory()) == self.beats
         self.over = self.ended and in_memory and self.written == 0b11
         self.ended = self.rows_taken == len(self.operand.rows)
-        late = next(self.late)
+        delayed = next(self.delays)
         for n, now in enumerate(zip(self.asked, self.given, strict=True)):
             if now != self.seen[n] or now[0] != now[1]:
                 self.written &= ~(1 << n)
-            elif not late:
+            elif not delayed:
                 self.written |= 1 << n
             self.seen[n] = now
         coverage.hit("late", self.ended and in_memory and self.written != 0b11)
@@ -447,23 +444,23 @@ async def rooms(dut: Any, kind: str) -> None:
     await bench.whole(operand, kind, target_records_bytes=needed)
     coverage.hit("exact_room")
     beat = bench.beat_bytes
-    for room in (needed - 1, beat, beat - 1, 0):
-        await bench.configure(operand, kind, target_records_bytes=room)
+    for space in (needed - 1, beat, beat - 1, 0):
+        await bench.configure(operand, kind, target_records_bytes=space)
         bench.can_end, bench.flushing = False, repeat(True)
         bench.give()
         await bench.wait(lambda: bool(int(dut.overflow.value)), "no overflow is found")
         await bench.cycles(150)
         assert int(dut.overflow.value) and not int(dut.error.value)
-        assert int(dut.needed.value) == min(needed, (room // beat + 1) * beat), (
+        assert int(dut.needed.value) == min(needed, (space // beat + 1) * beat), (
             f"{int(dut.needed.value)} of {needed} bytes"
         )
         # Beats of a burst that another one would have made longer stay where they are.
         records, frame = bench.in_memory()
-        assert room // beat - bench.longest < records <= room // beat
-        if room == needed - 1:
+        assert space // beat - bench.longest < records <= space // beat
+        if space == needed - 1:
             assert not int(dut.idle.value), "the last row has come, and not everything is in memory"
         else:
-            assert int(dut.stalled.value), "a word is taken that no region has room for"
+            assert int(dut.stalled.value), "a word is taken that no region has space for"
         bench.compare(bench.expected(records * beat, frame * beat))
         coverage.hit("overflow")
         bench.flushing = never()

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from cocotb.triggers import ReadOnly
+from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
-from sw.formats.storage_format import coordinate_bits, pack
+from sw.formats.storage_format import Layout, coordinate_bits, pack
 from verif.agents.client_memory import ClientMemory
 from verif.benches.sparse import Operand
 from verif.benches.stream_bench import StreamBench
@@ -27,9 +28,10 @@ __all__ = [
     "FRAME",
     "MEMORY_BYTES",
     "RECORDS",
+    "REGIONS",
     "SOURCES",
     "ConvertedBench",
-    "csr_of",
+    "stored_in",
 ]
 
 RECORDS, FRAME, MEMORY_BYTES = 0x1000, 0x8000, 0x10000
@@ -40,10 +42,10 @@ RUN_BITS = 4
 BAD_MODE, BAD_SETTING, BAD_ENTRY, BAD_ORDER, BAD_MASK, BAD_RUN, BAD_VALUE = 9, 32, 33, 34, 36, 37, 38
 
 
-def csr_of(operand: Operand, value: str) -> Csr:
-    """The matrix, its values of this type."""
+def stored_in(kind: str, operand: Operand, value: str, **options: Any) -> tuple[Layout, dict[str, NDArray[Any]]]:
+    """The matrix in a format with these parameters: where its bits lie, and the words of each region."""
     nonzeros = operand.nonzeros
-    return Csr(
+    matrix = Csr(
         rows=len(operand.rows),
         columns=operand.columns,
         pointers=operand.pointers.astype(np.int64),
@@ -51,6 +53,9 @@ def csr_of(operand: Operand, value: str) -> Csr:
         bits=nonzeros[:, 1].copy(),
         value=value,
     )
+    form, tensor = storage_format(kind, **options), SparseTensor.from_csr(matrix)
+    layout = form.layout(tensor.shape, form.counts(tensor), value)
+    return layout, pack(layout, form.encode(tensor))
 
 
 class ConvertedBench(StreamBench):
@@ -105,10 +110,8 @@ class ConvertedBench(StreamBench):
     async def configure(self, operand: Operand, kind: str, **changes: Any) -> int:
         """The matrix in memory, in a format; beats of a pass."""
         self.operand, rows = operand, len(operand.rows)
-        form = storage_format(kind, **({"run_bits": RUN_BITS} if kind == "rlc" else {}))
-        tensor = SparseTensor.from_csr(csr_of(operand, self.value))
-        layout = form.layout(tensor.shape, form.counts(tensor), self.value)
-        packed = pack(layout, form.encode(tensor))
+        options = {"run_bits": RUN_BITS} if kind == "rlc" else {}
+        layout, packed = stored_in(kind, operand, self.value, **options)
         for name, address in zip(REGIONS[kind], (RECORDS, FRAME), strict=True):
             if name:
                 self.memory.store(address, packed[name])

@@ -29,8 +29,8 @@ def words_of(row: Row, lanes: int) -> list[dict]:
     for begin in range(0, max(len(row), 1), lanes):
         part = row[begin : begin + lanes]
         line = [*part, *[(0xDEAD, 0xBEEF)] * (lanes - len(part))]
-        elements = [{"coordinate": column, "value": value} for column, value in line]
-        found.append({"line": elements, "count": len(part), "last": int(begin + lanes >= len(row))})
+        lane_items = [{"coordinate": column, "value": value} for column, value in line]
+        found.append({"line": lane_items, "count": len(part), "last": int(begin + lanes >= len(row))})
     return found
 
 
