@@ -159,7 +159,7 @@ class ConvertedC(Unit):
             control.reading.eq(self.settings),
             control.start.eq(self.words.valid & ~begun),
             control.encodes.eq(1),
-            control.written.eq(placer.complete & writer.done & self.written.all()),
+            control.written.eq(writer.done & self.written.all()),
             writer.launch.eq(control.launch),
             writer.flush.eq(self.flush),
             encoder.places.eq(control.places),

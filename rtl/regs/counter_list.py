@@ -75,7 +75,7 @@ COUNTERS: tuple[Counter, ...] = (
     Counter(
         "STALL_CONVERSION",
         "cycles",
-        "Cycles in which a conversion has no nonzero that is wanted, or lets a row of C wait.",
+        "Cycles in which a conversion has no nonzero, or lets a row of C wait.",
     ),
     Counter(
         "MERGED",

@@ -174,14 +174,16 @@ class MemoryFormats:
             if tensor == "C":
                 workload = Workload(a.to_scipy(), b.to_scipy(), lanes=design.lanes, statistics="rows", seed=seed)
                 run = estimated_departure(design, kind, form, (a.rows, b.columns), round(workload.nnz_c))
-                more_bytes = run.written_bytes - run.read_bytes
+                kept_bytes, more_bytes = run.written_bytes, run.written_bytes - run.read_bytes
             else:
                 sides = Sides.of(a if tensor == "A" else b, kind, form, own=own, leaves=False)
                 run = expected_conversion(design, sides)
-                kept, accelerated = (side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated))
-                more_bytes = (kept - accelerated) * design.bus_bytes
+                sizes = (side.beats(design.bus_bytes) * design.bus_bytes for side in (sides.kept, sides.accelerated))
+                kept_bytes, own_bytes = sizes
+                more_bytes = kept_bytes - own_bytes
             if self.overlaps(design, tensor):
-                overlapped = {"times": times, "more_bytes": more_bytes}
+                bus_cycles = int(kept_bytes / design.dram_bytes_per_cycle)
+                overlapped = {"times": times, "more_bytes": more_bytes, "bus_cycles": bus_cycles}
             alone = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
             found[tensor] = TensorPass(alone=alone, **overlapped)
         rest = Pass()

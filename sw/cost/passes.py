@@ -11,13 +11,28 @@ __all__ = ["NO_PASSES", "Pass", "Passes", "TensorPass"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """Cycles and bus bytes."""
+    """What conversions add to a run.
+
+    Parameters
+    ----------
+    cycles, dram_bytes: of passes over memory; bytes also of what is converted in the run itself.
+    least_run: cycles that the run takes at least, in which memory moves the tensors that are converted in it.
+    """
 
     cycles: int = 0
     dram_bytes: int = 0
+    least_run: int = 0
 
     def __add__(self, other: "Pass") -> "Pass":
-        return Pass(cycles=self.cycles + other.cycles, dram_bytes=self.dram_bytes + other.dram_bytes)
+        return Pass(
+            cycles=self.cycles + other.cycles,
+            dram_bytes=self.dram_bytes + other.dram_bytes,
+            least_run=self.least_run + other.least_run,
+        )
+
+    def whole(self, cycles: int) -> int:
+        """Cycles of the whole, of a run that takes so many without it."""
+        return max(cycles, self.least_run) + self.cycles
 
 
 def _never(scheme: Scheme) -> int:
@@ -34,16 +49,20 @@ class TensorPass:
     times: how often a scheme reads the tensor, or writes it, where the accelerator converts it on its way, without such a pass;
         0 where it does not.
     more_bytes: of the tensor then, each time, than where it lies as the accelerator has it; below 0 where its format is smaller.
+    bus_cycles: in which memory moves it once in its format.
     """
 
     alone: Pass = Pass()
     times: Callable[[Scheme], int] = _never
     more_bytes: int = 0
+    bus_cycles: int = 0
 
     def of(self, scheme: Scheme) -> Pass:
         """That of a scheme; where the tensor is converted on its way, the bytes that its format makes of it."""
         times = self.times(scheme)
-        return Pass(dram_bytes=times * self.more_bytes) if times else self.alone
+        if not times:
+            return self.alone
+        return Pass(dram_bytes=times * self.more_bytes, least_run=times * self.bus_cycles)
 
     @property
     def least_cycles(self) -> int:
@@ -86,10 +105,10 @@ class Passes:
         ``over``: False where the predictions have those that a scheme decides on already.
         """
         more = self.rest + (self.over(scheme) if over else Pass())
-        sizes = {"cycles": more.cycles, "judged_cycles": more.cycles, "dram_bytes": more.dram_bytes}
+        changes = {"cycles": more.whole, "judged_cycles": more.whole, "dram_bytes": more.dram_bytes.__add__}
 
         def raised(entry: dict[str, Any]) -> dict[str, Any]:
-            return {name: value + sizes[name] if name in sizes else value for name, value in entry.items()}
+            return {name: changes[name](value) if name in changes else value for name, value in entry.items()}
 
         return replace(
             scheme, predicted=raised(scheme.predicted), alternatives=[raised(entry) for entry in scheme.alternatives]

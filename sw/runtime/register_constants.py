@@ -373,11 +373,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "TUNING_ADJUSTMENTS": ("changes", False, "Changes of the tile shape by dynamic tuning."),
     "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
     "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
-    "STALL_CONVERSION": (
-        "cycles",
-        False,
-        "Cycles in which a conversion has no nonzero that is wanted, or lets a row of C wait.",
-    ),
+    "STALL_CONVERSION": ("cycles", False, "Cycles in which a conversion has no nonzero, or lets a row of C wait."),
     "MERGED": ("nonzeros", False, "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns."),
     "READ_SCRATCH": ("beats", False, "Bus beats read: scratch fibers; READ_C_DATA counts them too."),
     "WRITE_SCRATCH": ("beats", False, "Bus beats written: scratch fibers; WRITE_C_DATA counts them too."),

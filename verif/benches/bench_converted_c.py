@@ -145,7 +145,7 @@ class ConvertedCBench(StreamBench):
         return self.rng.getrandbits(self.value_bits) << 32 - self.value_bits
 
     def matrix(self, rows: int, columns: int, density: float, zeros: float = 0.0) -> Operand:
-        """A matrix with this share of zeros among its elements."""
+        """A matrix with this share of zeros among its nonzeros."""
         drawn = Operand.draw(self.rng, rows, columns, density)
         return Operand(columns, [[(column, self.draw(zeros)) for column, _ in row] for row in drawn.rows])
 
@@ -196,7 +196,7 @@ class ConvertedCBench(StreamBench):
             coverage.hit(name, holds)
 
     def give(self, begin: int = 0, end: int | None = None) -> None:
-        """Rows of the matrix, each as words with elements from lane 0 on."""
+        """Rows of the matrix, each as words with nonzeros from lane 0 on."""
         for row in self.operand.rows[begin:end]:
             for at in range(0, max(len(row), 1), self.lanes):
                 part = row[at : at + self.lanes]
@@ -327,7 +327,7 @@ async def every_matrix(dut: Any, kind: str, backpressure: str) -> None:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(kind=list(SOURCES))
 async def shapes(dut: Any, kind: str) -> None:
-    """One place, one row, one column, nothing at all, nothing but zeros, ends without an element."""
+    """One place, one row, one column, nothing at all, nothing but zeros, ends without a nonzero."""
     bench = ConvertedCBench(dut, "random")
     await bench.start()
     bench.flushing = sometimes(0.8, kind)()
@@ -357,7 +357,7 @@ async def longest_runs(dut: Any) -> None:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(kind=["coo", "rlc"])
 async def most_columns(dut: Any, kind: str) -> None:
-    """2^32 of them: the position of an element has more bits than a coordinate."""
+    """2^32 of them: the position of a nonzero has more bits than a coordinate."""
     bench = ConvertedCBench(dut, "fourth")
     await bench.start()
     drawn = [[(column, bench.draw(0.0)) for column in columns] for columns in ([0, WIDEST - 1], [], [7], [WIDEST - 1])]

@@ -14,7 +14,7 @@ WIDEST = 1 << 32
 
 
 def draw(rng: random.Random, rows: int, columns: int, longest: int) -> list[Row]:
-    """Rows at random, some without an element; values of 16 bits with their sign in a slot of 32."""
+    """Rows at random, some without a nonzero; values of 16 bits with their sign in a slot of 32."""
     found = []
     for _ in range(rows):
         size = min(columns, rng.choice([0, 0, 1, rng.randint(1, longest), longest]))
@@ -24,7 +24,7 @@ def draw(rng: random.Random, rows: int, columns: int, longest: int) -> list[Row]
 
 
 def words_of(row: Row, lanes: int) -> list[dict]:
-    """Words of a row; lanes behind its elements hold anything."""
+    """Words of a row; lanes behind its nonzeros hold anything."""
     found = []
     for begin in range(0, max(len(row), 1), lanes):
         part = row[begin : begin + lanes]
@@ -43,7 +43,7 @@ def seen(port: str, payload) -> tuple[list[Entry], int]:
 
 
 def entries(matrix: list[Row], columns: int, keyed: int, value: str) -> list[Entry]:
-    """Place and value of every element, by the definition."""
+    """Place and value of every nonzero, by the definition."""
     size, shift, mask = WIDEST if keyed else columns, 0 if value == "int16" else 16, 0xFFFF
     return [(n * size + column, bits >> shift & mask) for n, row in enumerate(matrix) for column, bits in row]
 

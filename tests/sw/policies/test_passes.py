@@ -131,6 +131,20 @@ def test_what_c_on_its_way_out_adds(policy):
     assert everywhere.over(as_it_is) == Pass(cycles=1500, dram_bytes=2700) and everywhere.least_cycles == 1500
 
 
+def test_a_run_lasts_as_long_as_memory_moves_what_it_converts():
+    """The bound is of all tensors together, and of a run, not of the passes before and after it."""
+    scheme = schedule("hyte", OPERANDS["mesh"], OPERANDS["mesh"], SMALL)
+    cycles, rest = scheme.predicted["cycles"], Pass(cycles=7)
+    for of_a, of_c, whole in ((0, 0, cycles), (cycles // 9, cycles // 9, cycles), (cycles, cycles, 4 * cycles)):
+        converted = {
+            "a": TensorPass(times=lambda scheme: 3, bus_cycles=of_a),
+            "c": TensorPass(times=lambda scheme: 1, bus_cycles=of_c),
+        }
+        passes = Passes(**converted, rest=rest)
+        assert passes.added(scheme).predicted["cycles"] == whole + rest.cycles
+        assert passes.over(scheme).whole(cycles) == whole
+
+
 def of(tensor, matrix, cycles, design):
     """A pass over B, or C, that takes so long, or none where the design converts it."""
     pattern = Pattern.of(matrix)
