@@ -1,11 +1,11 @@
-"""Runs whose A or B is converted on its way in, beside runs with a pass before them.
+"""Runs whose A or B is converted on its way in, or C on its way out, beside runs with a pass over it.
 
-    python -m benchmarks.overlap [--tensor A|B] [--config tiny] [--set FIELD=VALUE] [--docs PAGE] OPERAND...
+    python -m benchmarks.overlap [--tensor A|B|C] [--config tiny] [--set FIELD=VALUE] [--docs PAGE] OPERAND...
 
-C = A x A, for rectangular A C = A x A^T, on the RTL, the operand in each format that the accelerator takes. Of A k is whole and j
-outside; of B tiles are as ``auto`` cuts them, which knows conversions. Every value is verified. ``pass`` and ``overlapped`` are
-cycles of the whole with the one and the other, ``gain`` their ratio; ``stall`` the share of the cycles in which the conversion is
-waited for; then the operand's bytes that the bus moves.
+C = A x A, for rectangular A C = A x A^T, on the RTL, the tensor in each format that the accelerator converts. Of A k is whole
+and j outside; of B and C tiles are as ``auto`` cuts them, which knows conversions. Every value is verified. ``pass`` and
+``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall`` the share of the cycles in
+which the conversion is waited for; then the tensor's bytes that the bus moves.
 """
 
 import io
@@ -69,7 +69,7 @@ def row(tensor: str, before: dict[str, Any], record: dict[str, Any]) -> list[str
 def main(arguments: list[str] | None = None) -> int:
     parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("operands", nargs="+", metavar="OPERAND")
-    parser.add_argument("--tensor", choices=("A", "B"), default="A")
+    parser.add_argument("--tensor", choices=("A", "B", "C"), default="A")
     parser.add_argument("--config", default="tiny")
     parser.add_argument("--set", action="append", default=[], dest="changes", metavar="FIELD=VALUE")
     given = parser.parse_args(arguments)

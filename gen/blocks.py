@@ -15,6 +15,7 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.converted_b import ConvertedB
+from rtl.accessor.converted_c import ConvertedC
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.arith.arithmetic import VALUES
@@ -279,6 +280,9 @@ BLOCKS: dict[str, BlockKind] = {
               _p("form", _of_converter("prefix_sum"), choice(*PREFIX_SUMS))),
         _kind("converted_b", ConvertedB, _p("beat_bits", _beat_bits, power_of_two(128, 1024)), _ADDRESS, _VALUE,
               _p("form", _of_converter("prefix_sum"), choice(*PREFIX_SUMS)), _LANES),
+        _kind("converted_c", ConvertedC, _LANES, _p("beat_bits", _beat_bits, power_of_two(128, 1024)), _ADDRESS,
+              _BURST, _VALUE,
+              _p("form", _of_converter("prefix_sum"), choice(*PREFIX_SUMS))),
         _kind("fiber_lookup", FiberLookup, _LANES, _ADDRESS, _LINE_ADDRESS, _p("pending", 32, power_of_two(2, 256))),
         _kind("segment_streamer", SegmentStreamer, _LANES, _ADDRESS, _LINE_ADDRESS, _LEAF_LINES,
               _p("pending", 64, power_of_two(2, 256)), _p("rows", _rows, integer(1, 1 << 13))),

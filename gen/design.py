@@ -178,11 +178,13 @@ class Memory(_Section):
     """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value.
 
     converts_a, converts_b: the accelerator takes A, or B, in other formats than its own, too, and converts it on its way in.
+    converts_c: it writes C in other formats than its own, too, and converts it on its way out.
     """
 
     records: Annotated[str, choice("plain", "packed")] = "plain"
     converts_a: Annotated[bool, flag()] = False
     converts_b: Annotated[bool, flag()] = False
+    converts_c: Annotated[bool, flag()] = False
 
 
 class Design(_Section):
@@ -211,8 +213,8 @@ class Design(_Section):
 
     @property
     def converts(self) -> str:
-        """Operands that the accelerator converts on their way in: "", "a", "b" or "ab"."""
-        return "".join(tensor for tensor in "ab" if getattr(self.memory, f"converts_{tensor}"))
+        """Tensors that the accelerator converts on their way: some of "abc", in this order."""
+        return "".join(tensor for tensor in "abc" if getattr(self.memory, f"converts_{tensor}"))
 
     @property
     def lanes(self) -> int:
@@ -307,7 +309,7 @@ class Design(_Section):
                 True,
                 f"false where pe.dataflow is {WEIGHT_STATIONARY}: its tiles are as wide as its PEs",
             )
-        for name in ("converts_a", "converts_b"):
+        for name in ("converts_a", "converts_b", "converts_c"):
             if getattr(self.memory, name) and not self.packed:
                 yield f"memory.{name}", True, "false where memory.records is plain"
         if self.memory.converts_b and stationary:

@@ -213,7 +213,7 @@ def python_constants() -> str:
         f"COUNTER_BASE = 0x{declaration.COUNTER_BASE:03X}",
         "",
         f"VALUE_TYPES = {python_tuple(declaration.VALUE_TYPES)}",
-        "# Formats in which the accelerator takes A or B, where it converts them on their way in; registers of such a build.",
+        "# Formats that the accelerator converts A, B and C from and to on their way; registers of such a build.",
         f"CONVERTED = {python_tuple(CONVERTED)}",
         "CONVERSION = {",
         *(f'    "{tensor}": {python_tuple(names)},' for tensor, names in declaration.CONVERSION.items()),
@@ -259,4 +259,4 @@ def _lines(head: str, items: list[str], end: str) -> list[str]:
 
 
 def python_tuple(items: tuple[str, ...]) -> str:
-    return "(" + ", ".join(f'"{item}"' for item in items) + ")"
+    return "(" + ", ".join(f'"{item}"' for item in items) + ("," if len(items) == 1 else "") + ")"

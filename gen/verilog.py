@@ -86,7 +86,7 @@ def _json(document: object) -> str:
 def design_digest(design: Design) -> str:
     """Short digest of all fields of a design; equal designs have equal digests."""
     # A field that later versions have counts where it is set: else the Verilog is that of an earlier version.
-    since = {name for name in ("converts_a", "converts_b") if not getattr(design.memory, name)}
+    since = {name for tensor in "abc" if not getattr(design.memory, name := f"converts_{tensor}")}
     return hashlib.sha256(design.model_dump_json(exclude={"memory": since}).encode()).hexdigest()[:12]
 
 

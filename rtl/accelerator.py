@@ -54,9 +54,10 @@ class Accelerator(Block):
     packed : bool
         Nonzeros of A, B and C lie in memory as packed records.
     conversion_form : str
-        Network of the prefix sums of what converts operands on their way in.
+        Network of the prefix sums of what converts tensors on their way.
     converts : str
-        Operands that are converted on their way in, with ``packed`` alone: "", "a", "b" or "ab". B's fibers are then its rows.
+        Tensors that are converted on their way in, or C out, with ``packed`` alone: some of "abc", in this order. With "b", B's
+        fibers are its rows.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
     asynchronous_reset : bool
@@ -101,7 +102,7 @@ class Accelerator(Block):
         asynchronous_reset: bool = False,
     ) -> None:
         if converts and not packed:
-            raise ValueError(f"Operands are converted where records are packed alone: converts is {converts!r}")
+            raise ValueError(f"Tensors are converted where records are packed alone: converts is {converts!r}")
         self.fifo_lines = fifo_lines
         self.asynchronous_reset = asynchronous_reset
         self.machine = Machine(
@@ -167,7 +168,7 @@ class Accelerator(Block):
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,
                 "DYNAMIC_TUNING": int(machine.tuning),
-                "PACKED": int(tile_engine.packed) | ("a" in converts) << 1 | ("b" in converts) << 2,
+                "PACKED": int(tile_engine.packed) | sum(2 << "abc".index(tensor) for tensor in converts),
             },
             converts=converts,
         )
@@ -240,8 +241,8 @@ class Accelerator(Block):
             ]
 
         for tensor in converts:
-            conversion, count = (settings[name.lower()] for name in CONVERSION[tensor])
-            m.d.comb += connect_conversion(conversion, count, machine.conversion[tensor])
+            told = [settings[name.lower()] for name in CONVERSION[tensor]]
+            m.d.comb += connect_conversion(machine.conversion[tensor], *told)
 
         # Addresses: all must be multiples of the line size.
         aligned_bits = (8 * machine.lanes - 1).bit_length()

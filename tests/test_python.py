@@ -170,7 +170,7 @@ def test_no_progress_is_shown_on_a_terminal(monkeypatch, capsys):
 
 def test_a_wrong_product_is_a_result(monkeypatch):
     wrong = Check(name="values", correct=False, detail="1 differs", compared=1)
-    monkeypatch.setattr(pipeline, "verify", lambda *arguments: [wrong])
+    monkeypatch.setattr(pipeline, "verify", lambda *arguments, **options: [wrong])
     result = fiberloom.run("A.mtx", **SMALL, engine="golden")
     assert not result.correct and result.record["checks"][0]["detail"] == "1 differs"
 

@@ -21,8 +21,8 @@ __all__ = ["START_AND_END_CYCLES", "TRUTHS", "bus_beats", "check_counters", "che
 START_AND_END_CYCLES = 12
 PHASES = ("phase_next_tile", "phase_load_a", "phase_load_b", "phase_compute", "phase_drain")
 # Only in the computing phase; those of rows too, except where windows overlap in time.
-STALLS_OF_COMPUTE = ("stall_a_empty", "stall_load", "stall_lookup", "stall_conversion")
-STALLS_OF_ROWS = ("stall_dispatch", "stall_collect", "stall_write")
+STALLS_OF_COMPUTE = ("stall_a_empty", "stall_load", "stall_lookup")
+STALLS_OF_ROWS = ("stall_dispatch", "stall_collect", "stall_write", "stall_conversion")
 # Regions of memory whose beats a traffic counter counts.
 _RESULTS = ("c_elements", "c_partial0", "c_partial1", "c_finished", "c_scratch")
 BUS: Mapping[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ BUS: Mapping[str, tuple[str, ...]] = {
     "read_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
     "write_a_meta": ("a_positions",),
     "write_b_meta": ("b_positions",),
-    "write_c_data": _RESULTS,
+    "write_c_data": (*_RESULTS, "c_frame"),
     "write_c_meta": ("c_pointers", "c_tile_positions", "c_part_positions"),
 }
 

@@ -1,6 +1,6 @@
 """Accessor of C: brings partial rows back, appends what the rows yield, and keeps their positions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -69,6 +69,8 @@ class AccessorC(Unit):
         Rows can be ``joined``; without, the members ``joined`` and ``part_words`` are not there.
     packed : str, optional
         Value type of packed records, of which C's nonzeros are to be made. Other regions keep elements as they are on chip.
+    converts : bool
+        Final rows can be converted; without, the members for it are not there.
 
     Members
     -------
@@ -80,6 +82,10 @@ class AccessorC(Unit):
         With ``packed``: of C's records. Constant during a run.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
+    converted : In(1), to_conversion : Out(stream(fiber_word))
+        Final rows leave here, in order, and write no positions. Constant during a run.
+    conversion_idle : In(1), conversion_flush : Out(1)
+        All final rows are in memory, or more are to come; no tile is in progress.
     joined : In(1), part_words : In(POSITION_WIDTH)
         Parts of rows are joined in the last k step; words from one step's positions to the next one's. Constant during a run.
     collected, scratch, first, slot, bound : In(stream), In, In, In, In
@@ -137,6 +143,7 @@ class AccessorC(Unit):
         scratch_slots: int,
         joins: bool = False,
         packed: str | None = None,
+        converts: bool = False,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Address width", address_width, 8, 64)
@@ -150,14 +157,19 @@ class AccessorC(Unit):
         self.scratch_slots = scratch_slots
         self.joins = bool(joins)
         self.packed = packed
+        self.converts = bool(converts)
+        words = stream.Signature(fiber_word(lanes))
+        converting = dict.fromkeys(("converted", "conversion_idle"), In(1))
+        converting |= {"to_conversion": Out(words), "conversion_flush": Out(1)}
         super().__init__(
             {
+                **(converting if self.converts else {}),
                 **({} if packed is None else {"coordinate_bits": In(range(COORDINATE_WIDTH + 1))}),
                 **({"joined": In(1), "part_words": In(POSITION_WIDTH)} if self.joins else {}),
                 "tile": In(stream.Signature(tile())),
                 "regions": In(c_regions(address_width)),
                 "whole_rows": In(1),
-                "collected": In(stream.Signature(fiber_word(lanes))),
+                "collected": In(words),
                 **dict.fromkeys(("scratch", "first"), In(1)),
                 "slot": In(range(max(2, scratch_slots))),
                 "bound": In(POSITION_WIDTH),
@@ -191,7 +203,7 @@ class AccessorC(Unit):
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
         sizes |= {"b": self.burst_beats, "n": self.scratch_slots}
-        sizes |= {"j": 1} if self.joins else {}
+        sizes |= {name: 1 for name, built in (("j", self.joins), ("x", self.converts)) if built}
         return sizes | ({} if self.packed is None else {"v": self.packed})
 
     def events(self) -> Mapping[str, Value]:
@@ -211,20 +223,16 @@ class AccessorC(Unit):
         want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
-        m.submodules.scratch_out = scratch = ScratchWriter(
-            scratch_slots=self.scratch_slots, line_address_width=law, **sizes
-        )
+        places = {"scratch_slots": self.scratch_slots, "line_address_width": law}
+        m.submodules.scratch_out = scratch = ScratchWriter(**places, **sizes)
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=law)
-        m.submodules.fibers = fibers = FiberSwitch(lanes=lanes)
-        connect(m, flipped(self.sram_request), store.sram_request)
-        connect(m, flipped(self.sram_write[1]), store.sram_write[1])
+        m.submodules.fibers = fibers = FiberSwitch(lanes=lanes, converts=self.converts)
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
-        take = Signal()
-        parity = Signal()  # which partial region this k step writes
+        take, parity = Signal(), Signal()  # parity: which partial region this k step writes
         to_rows = Signal()  # this tile's rows are not partial
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
         names = ("first_row", "position_index", "count")
@@ -233,6 +241,7 @@ class AccessorC(Unit):
         joined = self.joined if self.joins else Const(0, 1)
         parts = joined & ~to_rows  # this tile's rows are parts
         stays = self.buffering & ~want.last_k
+        converting, converted_row, conversion_idle = _convert(m, self, fibers, positions, take)
         with m.If(take):
             m.d.sync += [
                 count.eq(want.size_i),
@@ -246,7 +255,7 @@ class AccessorC(Unit):
                 m.d.sync += parity.eq(~parity & ~joined)
         m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
         back = _bring_back(m, self, partial_rows, store.partials, take & want.partial_in, step)
-        idle = [block.idle for block in (rows, partials, scratch, positions, store, *back)]
+        idle = [conversion_idle, *(block.idle for block in (rows, partials, scratch, positions, store, *back))]
         # Said a cycle late: what it lets begin goes through long paths of its own.
         m.d.sync += self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all() & ~take)
         m.d.comb += [
@@ -259,30 +268,22 @@ class AccessorC(Unit):
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
-            positions.silent.eq(stays),
+            positions.silent.eq(stays | converting),
             positions.first_row.eq(first_row + _before_step(m, self, take)),
             positions.first_free.eq(partial_rows.first_read),
-            positions.row_done.eq(store.row_done),
+            positions.row_done.eq(store.row_done | converted_row),
             store.flush.eq(positions.flush & on_chip),
         ]
         _count_ends(m, positions, rows, partials, to_rows, on_chip, parts)
 
         give_regions(m, self, (rows, partials, scratch, positions), to_rows, parity, joined)
 
-        # Partial rows, from memory or from chip.
+        _connect_store(m, self, store, parity, partials.position)
         m.d.comb += [
             partial_rows.row.eq(position_index),
             partial_rows.positions.eq(self.regions.tile_positions),
-            *passed(self, store, "base lines bound sram_response"),
-            *passed(store, self, "occupied"),
-            store.half.eq(parity),
             *(rows_of_tile.eq(count) for rows_of_tile in (partial_rows.rows, store.rows, store.read_rows)),
-            store.spill_position.eq(partials.position),
-            *passed(self, fibers, "scratch"),
-            fibers.final_rows.eq(to_rows),
-            fibers.on_chip.eq(on_chip),
-            *passed(positions, fibers, "open"),
-            fibers.store_open.eq(~store.tile_begins),
+            *_ways(fibers, positions, store, to_rows, on_chip),
             self.event_stall.eq(self.collected.valid & ~self.collected.ready),
         ]
         return m
@@ -313,11 +314,32 @@ def _connect_writers(
         scratch.retired.eq(owner.scratch_retired),
     ]
     _share_port(m, store.sram_write[0], scratch.sram_write, owner.sram_write[0])
+    m.d.comb += passed(owner, fibers, "scratch")
     connect(m, flipped(owner.collected), fibers.words)
     for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
         connect(m, words, writer.words)
     connect(m, fibers.to_store, store.words)
     connect(m, store.spilled, fibers.spilled)
+
+
+def _ways(
+    fibers: FiberSwitch, positions: TilePositions, store: PartialStore, final_rows: Value, on_chip: Value
+) -> Iterator[Any]:
+    """Assignments that tell the switch where the tile's rows go, and when."""
+    yield from (fibers.final_rows.eq(final_rows), fibers.on_chip.eq(on_chip))
+    yield from (fibers.open.eq(positions.open), fibers.store_open.eq(~store.tile_begins))
+
+
+def _connect_store(m: Module, owner: AccessorC, store: PartialStore, half: Value, spill_position: Value) -> None:
+    """Gives rows that stay on chip their partition and its ports, and says where those that do not fit go in memory."""
+    connect(m, flipped(owner.sram_request), store.sram_request)
+    connect(m, flipped(owner.sram_write[1]), store.sram_write[1])
+    m.d.comb += [
+        *passed(owner, store, "base lines bound sram_response"),
+        *passed(store, owner, "occupied"),
+        store.half.eq(half),
+        store.spill_position.eq(spill_position),
+    ]
 
 
 def _count_ends(
@@ -333,6 +355,26 @@ def _count_ends(
         rows.flush.eq(positions.flush & to_rows),
         partials.flush.eq(positions.flush & ~to_rows),
     ]
+
+
+def _convert(
+    m: Module, owner: AccessorC, fibers: FiberSwitch, positions: TilePositions, take: Value
+) -> tuple[Value, Value, Value]:
+    """Gives the conversion its rows.
+
+    Returns whether the tile at the port has such rows, whether one ends in this cycle, and whether all of them are in memory.
+    """
+    if not owner.converts:
+        return Const(0, 1), Const(0, 1), Const(1, 1)
+    connect(m, fibers.to_conversion, flipped(owner.to_conversion))
+    converting, given = Signal(name="converting"), owner.to_conversion
+    m.d.comb += [
+        converting.eq(owner.tile.payload.last_k & owner.whole_rows & owner.converted),
+        owner.conversion_flush.eq(positions.settled),
+    ]
+    with m.If(take):
+        m.d.sync += fibers.converted.eq(converting)
+    return converting, given.valid & given.ready & given.payload.last, owner.conversion_idle
 
 
 def _bring_back(

@@ -79,7 +79,7 @@ class ConvertedOperand(Unit):
         Client ports of the memory engine, in beats: records and frame.
     busy : Out(1)
         Something is to be handed out or read.
-    starved : Out(1)
+    stalled : Out(1)
         An entry could be taken, and the conversion has none.
     error : Out(8), detail : Out(64)
         What is wrong with the scheme, or the source, as :class:`rtl.mint.converter.control.ConverterControl` tells it, but for
@@ -117,7 +117,7 @@ class ConvertedOperand(Unit):
                 "read_request": Out(stream.Signature(read_request(address_width))).array(len(self.READERS)),
                 "read_data": In(stream.Signature(beat_bits)).array(len(self.READERS)),
                 "busy": Out(1),
-                "starved": Out(1),
+                "stalled": Out(1),
                 "error": Out(8),
                 "detail": Out(64),
             }
@@ -178,7 +178,7 @@ class ConvertedOperand(Unit):
             finder.passes.eq(~by_position),
             finder.columns.valid.eq(dividing),
             finder.columns.payload.eq(self.settings.columns),
-            self.starved.eq(shaper.starved),
+            self.stalled.eq(shaper.starved),
             self.error.eq(Mux(control.done, control.error, 0)),
             self.detail.eq(Mux(control.error == ERROR_CODES["bad_setting"], setting, control.detail)),
         ]

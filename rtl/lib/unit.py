@@ -48,6 +48,7 @@ class WriteClient:
     part : another counter, of these beats alone, where more clients share the first.
     depth, bursts : beats of its queue at least, and longest bursts that it holds at least. Two bursts let a client fill the bus;
     one is enough for words, which come two or more to a beat.
+    beats : it writes beats of the bus, not lines.
     """
 
     name: str
@@ -55,6 +56,7 @@ class WriteClient:
     depth: int = 64
     bursts: int = 2
     part: str = ""
+    beats: bool = False
 
 
 def word_client(name: str, counter: str) -> WriteClient:

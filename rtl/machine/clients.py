@@ -107,7 +107,7 @@ class MemoryClients:
                 reader.coordinate_bits.eq(coordinates[client.records]),
             ]
         for n, (writing, request, words) in enumerate(self.writers):
-            self._write_lines(m, writing.name, (request, words), (memory.write_request[n], memory.write_data[n]))
+            self._write_lines(m, writing, (request, words), (memory.write_request[n], memory.write_data[n]))
 
     def _read_lines(self, m: Module, client: ReadClient, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
         """Joins a unit's streams of requests and lines to those of a port of the memory engine."""
@@ -122,14 +122,14 @@ class MemoryClients:
         connect(m, joiner.read_request, read_request)
         connect(m, read_data, joiner.read_data)
 
-    def _write_lines(self, m: Module, name: str, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
+    def _write_lines(self, m: Module, client: WriteClient, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
         """Joins a unit's streams of requests and lines with strobes to those of a port of the memory engine."""
         (request, lines), (write_request, write_data) = unit, port
-        if self.line_beats == 1:
+        if self.line_beats == 1 or client.beats:
             connect(m, request, write_request)
             connect(m, lines, write_data)
             return
-        m.submodules[f"{name}_splitter"] = splitter = LineSplitter(**self._parts)
+        m.submodules[f"{client.name}_splitter"] = splitter = LineSplitter(**self._parts)
         connect(m, request, splitter.request)
         connect(m, lines, splitter.lines)
         connect(m, splitter.write_request, write_request)

@@ -61,7 +61,7 @@ class Machine(Block):
     tuning : bool
         Tile shapes can be tuned during a run.
     converts : str, conversion_form : str
-        Operands that are converted on their way in, "", "a", "b" or "ab"; as :class:`ConvertedOperand`.
+        Tensors that are converted on their way in, or C out, some of "abc"; as :class:`ConvertedOperand`.
     offsets : dict[str, int]
         As :class:`SchemeCheck`.
 
@@ -76,7 +76,7 @@ class Machine(Block):
         As the memory engine's; the window is constant like the scheme.
     bus : Out(Axi4Signature)
     done : Out(1), error : Out(8), detail : Out(64), stored : Out(32), waiting : Out
-        How the run ended; elements of C; the fields of WAITING.
+        How the run ended; elements of C, or its records where it is converted; the fields of WAITING.
     events : Out
         What each performance counter adds this cycle, by its name in lower case.
 
@@ -131,11 +131,12 @@ class Machine(Block):
         self.a = AccessorA(**bursts, parts=tile_engine.PARTS)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, converts="b" in converts, **bursts)
         packed = tile_engine.value if tile_engine.packed else None
-        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, joins=b_fibers == "k", **bursts)
+        own = {"packed": packed, "joins": b_fibers == "k", "converts": "c" in converts}
+        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, **own, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         beat_bits = 8 * line_bytes(lanes) // line_beats
         made = {"beat_bits": beat_bits, "address_width": aw, "value": tile_engine.value, "form": conversion_form}
-        self.converters = converters(converts, group=self.gate.lanes, lanes=lanes, **made)
+        self.converters = converters(converts, group=self.gate.lanes, lanes=lanes, burst_beats=burst_beats, **made)
         users = (self.a, self.b, tile_engine, self.c, self.control, *self.converters.values())
         sizes_of_bus = {"line_beats": line_beats, "outstanding": outstanding, "burst_beats": burst_beats}
         self.clients = MemoryClients(users, tile_engine, **sizes_of_bus)
@@ -145,7 +146,7 @@ class Machine(Block):
         self.check = FiberCheck(lanes=lanes)
         self.steps = _steps(self)
         bus = Axi4Signature(data_width=self.memory.data_width, address_width=aw, id_width=self.memory.id_width)
-        told = data.StructLayout(dict.fromkeys(self.converters, conversion()))
+        told = data.StructLayout({tensor: conversion(tensor) for tensor in self.converters})
         super().__init__(
             {
                 "scheme": In(scheme()),
@@ -196,7 +197,6 @@ class Machine(Block):
         m.d.comb += [
             *passed(self, self.memory, "halt write_begin write_end"),
             *passed(control, self, "done error detail"),
-            *passed(self.c, self, "stored"),
             *passed(self.monitor, self, "waiting"),
             self.bus_busy.eq(self.memory.busy),
         ]
@@ -295,8 +295,8 @@ def _steps(owner: Machine) -> dict[str, Value]:
     said = [unit.events() for unit in (control, gate, a, b, owner.c, owner.sram)]
     together = [*run_events(control, gate, a, b, owner.tile_engine, owner.line_beats)]
     if owner.converters:
-        starved = [unit.starved for unit in owner.converters.values()]
-        together.append({"stall_conversion": Cat(starved).any() if len(starved) > 1 else starved[0]})
+        stalled = [unit.stalled for unit in owner.converters.values()]
+        together.append({"stall_conversion": Cat(stalled).any() if len(stalled) > 1 else stalled[0]})
     return sums(COUNTERS, [*said, *together, *owner.clients.beats(control.assembling)])
 
 

@@ -283,7 +283,7 @@ class RegisterFile(RegisterBank):
     parameters : Mapping[str, int]
         Value of each register in ``DESIGN_PARAMETERS``, 32 bits.
     converts : str
-        Operands that a build converts on their way in, "", "a", "b" or "ab": without the registers of others.
+        Tensors that a build converts on their way, some of "abc": without the registers of others.
 
     Members are those of :class:`RegisterBank`.
 
@@ -292,7 +292,7 @@ class RegisterFile(RegisterBank):
     As :class:`RegisterBank`.
     """
 
-    def __init__(self, *, address_width: int, parameters: Mapping[str, int], converts: str = "ab") -> None:
+    def __init__(self, *, address_width: int, parameters: Mapping[str, int], converts: str = "abc") -> None:
         if set(parameters) != set(DESIGN_PARAMETERS):
             wrong = ", ".join(sorted(set(parameters) ^ set(DESIGN_PARAMETERS)))
             raise ValueError(f"Design parameters must be {', '.join(DESIGN_PARAMETERS)}: missing or unknown {wrong}")

@@ -75,7 +75,7 @@ COUNTERS: tuple[Counter, ...] = (
     Counter(
         "STALL_CONVERSION",
         "cycles",
-        "Cycles in which a nonzero could be taken and its conversion has none.",
+        "Cycles in which a conversion has no nonzero, or lets a row of C wait.",
     ),
     Counter(
         "MERGED",

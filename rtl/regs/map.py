@@ -47,8 +47,8 @@ __all__ = [
 IDENTITY = 0x464C4F4D  # "FLOM"
 VERSION = 0x00020000  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
-# Registers that there are only in a build that converts this operand on its way in.
-CONVERSION = {"a": ("CONVERSION", "COUNT"), "b": ("CONVERSION_B", "COUNT_B")}
+# Registers that there are only in a build that converts this tensor on its way: how it lies in memory, of A and B records, too.
+CONVERSION = {"a": ("CONVERSION", "COUNT"), "b": ("CONVERSION_B", "COUNT_B"), "c": ("CONVERSION_C",)}
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
@@ -182,18 +182,19 @@ _COORDINATES = tuple(
 )
 
 
-def _conversion(tensor: str, how: str) -> tuple[Field, ...]:
+def _conversion(tensor: str, way: str, how: str) -> tuple[Field, ...]:
     formats = ", ".join(f"{SOURCES.index(name)} {name}" for name in CONVERTED)
     return (
-        Field("enable", 0, 1, Access.READ_WRITE, f"1: {tensor} is converted on its way in. {how}"),
-        Field("source", 1, 3, Access.READ_WRITE, f"Format of {tensor}: {formats}."),
+        Field("enable", 0, 1, Access.READ_WRITE, f"1: {tensor} is converted on its way {way}. {how}"),
+        Field("format", 1, 3, Access.READ_WRITE, f"Format of {tensor}: {formats}."),
         Field("row", 4, 6, Access.READ_WRITE, "Bits of a row number, 0 to 32."),
-        Field("source_run", 10, 6, Access.READ_WRITE, "Bits of a run of RLC, 1 to 32."),
+        Field("run", 10, 6, Access.READ_WRITE, "Bits of a run of RLC, 1 to 32."),
     )
 
 
-_CONVERSION_A = _conversion("A", "It streams, k and A's rows are whole.")
-_CONVERSION_B = _conversion("B", "Each tile has whole rows of B, and all of them find room.")
+_CONVERSION_A = _conversion("A", "in", "It streams, k and A's rows are whole.")
+_CONVERSION_B = _conversion("B", "in", "Each tile has whole rows of B, and all of them find room.")
+_CONVERSION_C = _conversion("C", "out", "C_NNZ then counts its records; a dense one has none.")
 
 _WAITING = (
     Field(
@@ -231,7 +232,7 @@ REGISTERS: tuple[Register, ...] = (
     constant(
         "PACKED",
         0x040,
-        "1 when nonzeros lie in memory as packed records; 2 more when A is converted on its way in, 4 more when B is.",
+        "1 when nonzeros lie in memory as packed records; 2 more when A is converted on its way in, 4 when B is, 8 when C is.",
     ),
     Register(
         "CONTROL",
@@ -317,13 +318,9 @@ REGISTERS: tuple[Register, ...] = (
         32,
         _COORDINATES,
     ),
-    Register(
-        "CONVERSION", 0x130, Role.CONFIGURATION, "How A lies in memory, where PACKED is 3 or 7.", 32, _CONVERSION_A
-    ),
+    Register("CONVERSION", 0x130, Role.CONFIGURATION, "How A lies in memory, where PACKED has 2.", 32, _CONVERSION_A),
     configuration("COUNT", 0x134, "Records of A in its format; a dense one has none."),
-    Register(
-        "CONVERSION_B", 0x138, Role.CONFIGURATION, "How B lies in memory, where PACKED is 5 or 7.", 32, _CONVERSION_B
-    ),
+    Register("CONVERSION_B", 0x138, Role.CONFIGURATION, "How B lies in memory, where PACKED has 4.", 32, _CONVERSION_B),
     configuration("COUNT_B", 0x13C, "Records of B in its format; a dense one has none."),
     configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
@@ -336,6 +333,7 @@ REGISTERS: tuple[Register, ...] = (
     configuration(
         "PART_WORDS", 0x160, "With MODES.joined: words at C_PARTIAL1 from a k step's positions to the next one's."
     ),
+    Register("CONVERSION_C", 0x164, Role.CONFIGURATION, "How C lies in memory, where PACKED has 8.", 32, _CONVERSION_C),
     address("A_POINTERS", 0x200, "Row pointers of A. With CONVERSION: the mask of ZVC, the values of a dense matrix."),
     address("A_ELEMENTS", 0x208, "Nonzeros of A. With CONVERSION: entries of COO, pairs of RLC, values of ZVC."),
     address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
@@ -344,8 +342,10 @@ REGISTERS: tuple[Register, ...] = (
     ),
     address("B_ELEMENTS", 0x220, "Nonzeros of B. With CONVERSION_B: entries of COO, pairs of RLC, values of ZVC."),
     address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
-    address("C_POINTERS", 0x230, "Row pointers of C."),
-    address("C_ELEMENTS", 0x238, "Nonzeros of C."),
+    address(
+        "C_POINTERS", 0x230, "Row pointers of C. With CONVERSION_C: the mask of ZVC, the values of a dense matrix."
+    ),
+    address("C_ELEMENTS", 0x238, "Nonzeros of C. With CONVERSION_C: entries of COO, pairs of RLC, values of ZVC."),
     address("C_PARTIAL0", 0x240, "First region of partial C. With MODES.joined: parts of rows."),
     address(
         "C_PARTIAL1",
@@ -376,7 +376,7 @@ REGISTERS: tuple[Register, ...] = (
 
 
 def built_registers(converts: str) -> tuple[Register, ...]:
-    """Those of a build that converts these operands on their way in: "", "a", "b" or "ab"."""
+    """Those of a build that converts these tensors on their way, ``converts`` of :class:`rtl.accelerator.Accelerator`."""
     absent = {name for tensor, names in CONVERSION.items() if tensor not in converts for name in names}
     return tuple(register for register in REGISTERS if register.name not in absent)
 

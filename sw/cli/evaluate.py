@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sw.engine_result import EngineResult, Progress
@@ -223,25 +224,27 @@ def evaluate(
         raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
 
     planned = interruptible(make_plan, choice, scheme, a, b, design)
-    conversions = Conversions(formats, engine, design, planned, a, b)
-    planned = conversions.entering()
+    conversions = Conversions(formats, engine, design, scheme, planned, a, b)
     tier = conversions.tier
     progress(None, f"{tiling.name}: running")
     clock.lap()
     if tier == "model":
-        result = run_engine(tier, design, planned, progress)
-        seconds["simulate"] = clock.lap()
         product, checks = interruptible(bench.checked_product, design, formats, scheme)
         conversions.require_sizes(product.structural)
+        seconds["verify"] = clock.lap()
+        result = run_engine(tier, design, conversions.overlapped(), progress)
+        seconds["simulate"] = clock.lap()
     else:
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
         result = EngineResult(c=product.structural, adjustments=adjustments)
         if tier == "rtl":
             seconds["verify"] = clock.lap()
+            planned = conversions.overlapped()
             result = conversions.around(lambda: run_engine(tier, design, planned, progress), progress)
             result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
-        checks = interruptible(verify, a, b, product, result if tier == "rtl" else None, operands["B"].unfolded)
+        found, compared = result if tier == "rtl" else None, partial(verify, bare=conversions.leaves_bare)
+        checks = interruptible(compared, a, b, product, found, operands["B"].unfolded)
         checks += conversions.checks
     result, _ = conversions.added(result, None)
     seconds["verify"] = seconds.get("verify", 0.0) + clock.lap()

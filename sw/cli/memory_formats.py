@@ -146,50 +146,55 @@ class MemoryFormats:
         """A is kept in a format that the host does not rewrite."""
         return self.kinds.get("A", REWRITTEN[0]) not in REWRITTEN
 
-    def enters(self, design: "Design", tensor: str) -> bool:
-        """The design converts ``A``, or ``B``, on its way in, where the scheme reads it in its order."""
+    def overlaps(self, design: "Design", tensor: str) -> bool:
+        """The design converts the tensor on its way, where the scheme has it in its order."""
         from sw.runtime.registers import CONVERTED
 
-        built = {"A": design.memory.converts_a, "B": design.memory.converts_b}
-        return built[tensor] and self.kinds.get(tensor) in CONVERTED
+        return tensor.lower() in design.converts and self.kinds.get(tensor) in CONVERTED
 
     def passes(self, design: "Design", a: "Csr", b: "Csr", seed: int) -> "Passes":
         """What conversions add to each scheme, that of C for as many nonzeros as some of its rows promise.
 
         ``seed``: of the rows of C that are looked at.
         """
-        from sw.cost.passes import NO_PASSES, OperandPass, Pass, Passes
+        from sw.cost.passes import NO_PASSES, Pass, Passes, TensorPass
         from sw.plan.tiles_of_b import passes_over
         from sw.runtime.conversion import Sides, estimated_departure, expected_conversion, own_format
         from sw.stats.workload import Workload
 
         if not self.kinds:
             return NO_PASSES
-        found = {tensor: OperandPass() for tensor in "ABC"}
+        found = {tensor: TensorPass() for tensor in "ABC"}
         for tensor, kind in self.kinds.items():
             form, own = self.forms[tensor], own_format(design, tensor)
             if kind == own:
                 continue
-            entering: dict[str, Any] = {}
+            overlapped: dict[str, Any] = {}
+            times = partial(passes_over, tensor, extent=(a.rows, b.columns, a.columns), b=b, design=design)
             if tensor == "C":
                 workload = Workload(a.to_scipy(), b.to_scipy(), lanes=design.lanes, statistics="rows", seed=seed)
                 run = estimated_departure(design, kind, form, (a.rows, b.columns), round(workload.nnz_c))
+                kept_bytes, more_bytes = run.written_bytes, run.written_bytes - run.read_bytes
             else:
                 sides = Sides.of(a if tensor == "A" else b, kind, form, own=own, leaves=False)
                 run = expected_conversion(design, sides)
-                if self.enters(design, tensor):
-                    kept, accelerated = (side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated))
-                    times = partial(passes_over, tensor, extent=(a.rows, b.columns, a.columns), b=b, design=design)
-                    entering = {"times": times, "more_bytes": (kept - accelerated) * design.bus_bytes}
+                sizes = (side.beats(design.bus_bytes) * design.bus_bytes for side in (sides.kept, sides.accelerated))
+                kept_bytes, own_bytes = sizes
+                more_bytes = kept_bytes - own_bytes
+            if self.overlaps(design, tensor):
+                bus_cycles = int(kept_bytes / design.dram_bytes_per_cycle)
+                overlapped = {"times": times, "more_bytes": more_bytes, "bus_cycles": bus_cycles}
             alone = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
-            found[tensor] = OperandPass(alone=alone, **entering)
-        rest = found["C"].alone
-        if not self.enters(design, "B"):
-            rest += found.pop("B").alone
+            found[tensor] = TensorPass(alone=alone, **overlapped)
+        rest = Pass()
+        for tensor in "BC":
+            if not self.overlaps(design, tensor):
+                rest += found.pop(tensor).alone
         fixes_rows = self.fixes_a or self.kinds.get("C", REWRITTEN[0]) != REWRITTEN[0]
         return Passes(
             a=found["A"],
-            b=found.get("B", OperandPass()),
+            b=found.get("B", TensorPass()),
+            c=found.get("C", TensorPass()),
             rest=rest,
             fixes_a=self.fixes_a,
             fixes_rows=fixes_rows,
@@ -222,18 +227,25 @@ class Conversions:
 
     Parameters
     ----------
-    formats: that were asked for. tier: that runs. design, planned: what runs. a, b: as they lie in memory.
+    formats: that were asked for. tier: that runs. design, scheme, planned: what runs. a, b: as they lie in memory.
 
     Members
     -------
     sides: where each tensor that has a format of its own lies.
     stored: each tensor that has a format of its own, with what the tier says of its conversion.
-    passes: over each operand that is converted on its way in, without a pass of its own.
+    passes: over each tensor that is converted on its way, without a pass of its own.
     checks: of the bytes that the hardware made.
     """
 
     def __init__(
-        self, formats: MemoryFormats, tier: str, design: "Design", planned: "Plan[Csr]", a: "Csr", b: "Csr"
+        self,
+        formats: MemoryFormats,
+        tier: str,
+        design: "Design",
+        scheme: "Scheme",
+        planned: "Plan[Csr]",
+        a: "Csr",
+        b: "Csr",
     ) -> None:
         from sw.plan.tiles_of_b import passes_made_over_b, passes_over
 
@@ -247,9 +259,9 @@ class Conversions:
         self._building = 0.0
         extent = a.rows, b.columns, a.columns
         self.passes: dict[str, int] = {}
-        for tensor in "AB":
-            if formats.enters(design, tensor) and (most := passes_over(tensor, planned.scheme, extent, b, design)):
-                self.passes[tensor] = most if tensor == "A" else passes_made_over_b(planned)
+        for tensor in "ABC":
+            if formats.overlaps(design, tensor) and (most := passes_over(tensor, scheme, extent, b, design)):
+                self.passes[tensor] = passes_made_over_b(planned) if tensor == "B" else most
         self._sides_of("A", a)
         self._sides_of("B", b)
 
@@ -266,15 +278,19 @@ class Conversions:
                     f"must take at most {MOST_BYTES:,} with --engine rtl, or --engine model"
                 )
 
-    def entering(self) -> "Plan[Csr]":
-        """The plan with A and B as they lie in memory."""
-        from sw.plan.stored_operand import StoredOperand
+    @property
+    def leaves_bare(self) -> bool:
+        """C comes out of the hardware without stored zeros."""
+        return "C" in self.passes and not self.formats.forms["C"].keeps_zeros
+
+    def overlapped(self) -> "Plan[Csr]":
+        """The plan with A, B and C as they lie in memory, after :meth:`require_sizes`."""
+        from sw.plan.kept_matrix import KeptMatrix
 
         found = {
-            tensor: StoredOperand(form=self.formats.forms[tensor], kept=self.sides[tensor].kept)
-            for tensor in self.passes
+            tensor: KeptMatrix(form=self.formats.forms[tensor], kept=self.sides[tensor].kept) for tensor in self.passes
         }
-        return replace(self.planned, stored_a=found.get("A"), stored_b=found.get("B"))
+        return replace(self.planned, stored_a=found.get("A"), stored_b=found.get("B"), stored_c=found.get("C"))
 
     def around(self, run: "Callable[[], EngineResult]", report: "Progress") -> "EngineResult":
         """Converts A and B, runs, converts what the hardware made. The run's seconds have those of building the converter."""

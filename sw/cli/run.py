@@ -2,6 +2,7 @@
 
 import importlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from sw.engine_result import EngineResult
     from sw.formats.csr import Csr
     from sw.operands import Operand
-    from sw.plan.plan import Plan
 
     from .console import Console
     from .memory_formats import Conversions
@@ -118,14 +118,14 @@ def run(
         refuse_without_hardware(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)
-    conversions = Conversions(formats, engine, design, planned, a, b)
-    planned = conversions.entering()
+    conversions = Conversions(formats, engine, design, scheme, planned, a, b)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
-    result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
+    result, model = _simulated(console, design, conversions) if engine != "golden" else (None, None)
     with console.phase("verify", "Checking every value"):
-        checks = interruptible(verify, a, b, product, result, operands["B"].unfolded) + conversions.checks
+        compared = partial(verify, bare=conversions.leaves_bare, unfolded=operands["B"].unfolded)
+        checks = interruptible(compared, a, b, product, result) + conversions.checks
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
         least = interruptible(least_reads, planned, design)
@@ -169,14 +169,14 @@ def _scipy_seconds(console: "Console", operands: "dict[str, Operand]") -> float:
 
 
 def _simulated(
-    console: "Console", design: "Design", planned: "Plan[Csr]", conversions: "Conversions"
+    console: "Console", design: "Design", conversions: "Conversions"
 ) -> "tuple[EngineResult, EngineResult | None]":
-    """What the model or the hardware makes of a plan, conversions among it, and what the model says of the hardware."""
+    """What the model or the hardware makes of the plan, conversions among it, and what the model says of the hardware."""
     from sw.runtime.result import with_model
 
     from .pipeline import engine_seconds, run_engine
 
-    tier, model = conversions.tier, None
+    planned, tier, model = conversions.overlapped(), conversions.tier, None
     if tier == "rtl":
         with console.phase("model", "Modelling") as progress:
             model = run_engine("model", design, planned, progress)
@@ -283,7 +283,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     for tensor, kept in record["memory_formats"].items():
         size = f"{kept['bits']:,} bits"
         spent = f", {kept['cycles']:,} cycles to convert" if kept["cycles"] else ""
-        spent = ", converted on its way in" if kept["conversion"] == "overlapped" else spent
+        way = "out" if tensor == "C" else "in"
+        spent = f", converted on its way {way}" if kept["conversion"] == "overlapped" else spent
         console.print(f"{tensor:<12}kept as {kept['format']}, {size}{spent}")
     if record["model"] is not None:
         traffic = "equal to the byte" if record["model"]["traffic_equal"] else "DIFFERENT"

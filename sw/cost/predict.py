@@ -58,10 +58,10 @@ class Prediction:
     time: dict[str, int] = field(default_factory=dict)
 
     def plus(self, conversion: Pass) -> "Prediction":
-        """With a conversion before the run."""
+        """With conversions in the run, and before and after it."""
         return replace(
             self,
-            cycles=self.cycles + conversion.cycles,
+            cycles=conversion.whole(self.cycles),
             dram_bytes=self.dram_bytes + conversion.dram_bytes,
             time=self.time | {"convert": conversion.cycles},
         )

@@ -133,6 +133,20 @@ class SparseTensor:
         values = matrix.values.astype(VALUE_DTYPES[matrix.value], copy=False)
         return cls(shape=matrix.shape, ids=ids, values=values, value=matrix.value)
 
+    def to_csr(self) -> Csr:
+        """A matrix of it."""
+        rows, columns = self.shape
+        wide = self.values.astype(np.float32 if self.values.dtype.kind == "f" else np.int32)
+        pointers = np.append(0, np.cumsum(np.bincount(self.ids[0], minlength=rows))).astype(np.int64)
+        return Csr(
+            rows=rows,
+            columns=columns,
+            pointers=pointers,
+            coordinates=self.ids[1].astype(np.uint32),
+            bits=wide.view(np.uint32),
+            value=self.value,
+        )
+
     @classmethod
     def from_positions(
         cls, shape: Sequence[int], positions: NDArray[np.uint64], values: NDArray[Any], value: str

@@ -17,7 +17,7 @@ from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.pace import Pace, flying_cycles, load_trips
 from sw.timing.record_beats import line_beats
 
-from .converted_operand import ConvertedOperand
+from .converted_tensor import ConvertedTensor
 from .reads import Index, Reads
 from .walk import Tile
 
@@ -60,7 +60,7 @@ class LoadedB:
         self.reads = reads
         self.beat_cycles = pace.beat
         self._pace = pace
-        self.converted = ConvertedOperand("b", planned.stored_b, design.bus_bytes, self.b.rows, reads.beats)
+        self.converted = ConvertedTensor("read_b_data", planned.stored_b, design.bus_bytes, self.b.rows, reads.beats)
         self.partition = planned.scheme.partition("B", design)
         # Nonzeros of a row that come in a cycle: a line, or as many as a beat has room for on chip.
         of_beat = design.bus_bytes // ELEMENT_BYTES

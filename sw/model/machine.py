@@ -25,7 +25,7 @@ from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
 from .clock import Clock, Mark
-from .converted_operand import ConvertedOperand
+from .converted_tensor import ConvertedTensor
 from .kept_a import KeptA
 from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
@@ -140,7 +140,7 @@ class Run:
             loads_beside=planned.shapes is not None,
         )
         self.kept_a = KeptA(scheme.partition("A", design), self.reads, TileSizes(scheme.buffer_bytes["A"]))
-        self.converted_a = ConvertedOperand("a", planned.stored_a, design.bus_bytes, a.rows, self.beats)
+        self.converted_a = ConvertedTensor("read_a_data", planned.stored_a, design.bus_bytes, a.rows, self.beats)
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -186,7 +186,7 @@ class Run:
         )
         rows = self.extent[0], walk.tiles[0], self.a_coordinates, self.a.pointers[:-1]
         make = JoinedRows if self.scheme.joins else self.make_rows
-        self.rows_of_c = make(self.design, self.scheme, self.reads, *rows)
+        self.rows_of_c = make(self.design, self.planned, self.reads, *rows)
         # Begin positions: where the scans of the next k tile (j tile) begin.
         self._a_place, self._b_place = self.a.pointers[:-1].copy(), self.b.pointers[:-1].copy()
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
@@ -229,8 +229,7 @@ class Run:
         back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
-            begin, end = self.rows_of_c.follow(int(lengths.sum()))
-            self._go_on("write_c", rows_of(tile), self.reads.result_beats(0, end) - self.reads.result_beats(0, begin))
+            self.rows_of_c.go_on(tile, int(lengths.sum()))
             self.clock.chain(tile.size_i, jobs, overlapped)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
@@ -285,7 +284,7 @@ class Run:
         rows = rows_of(tile)
         if self.rows is not None:
             before, after = (self.reads.beats_through("a", int(self.a.pointers[row])) for row in rows)
-            self._go_on("read_a", rows, after - before)
+            self.reads.go_on("read_a", rows, after - before)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
         elif a_comes and self.converted_a.enabled:
@@ -345,12 +344,6 @@ class Run:
             jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
 
-    def _go_on(self, access: str, rows: tuple[int, int], beats: int) -> None:
-        """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow; ``beats`` of their nonzeros."""
-        words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
-        self.beats[f"{access}_data"] += beats
-        self.beats[f"{access}_meta"] += words[1] - words[0]
-
 
 def beside_a(run: Run, usable: Index, before: Mark) -> Index:
     """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
@@ -406,8 +399,8 @@ def _assemble(run: Run, walk: TileWalk) -> None:
         lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors, run.pace.kept_lines
     )
     run.beats["read_c_data"] += run.reads.line_beats * (pieces + scratch_read)
-    run.beats["write_c_data"] += run.reads.line_beats * scratch_written + run.reads.result_beats(0, nonzeros)
-    run.beats["write_c_meta"] += run.reads.word_beats(0, rows + 1)
+    run.beats["write_c_data"] += run.reads.line_beats * scratch_written
+    run.rows_of_c.finish(nonzeros)
     for name, field in (("leaves", "leaves"), ("merged", "merged")):
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
     run.totals[TOTALS.index("jobs")] += len(every_job)

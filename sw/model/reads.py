@@ -103,6 +103,12 @@ class Reads:
                 self.beats[f"write_{tensor}_meta"] += self.word_beats(first, count)
         return self._count(tensor, meta, data)
 
+    def go_on(self, access: str, rows: tuple[int, int], beats: int) -> None:
+        """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow; ``beats`` of their nonzeros."""
+        words = [self.word_beats(0, row + 1) if row else 0 for row in rows]
+        self.beats[f"{access}_data"] += beats
+        self.beats[f"{access}_meta"] += words[1] - words[0]
+
     def listed_rows(self, places: tuple[int, int], begin: Index, end: Index, words: int) -> int:
         """Begins and ends at these places of the list of B's rows, and rows; returns the beats read. With three ``words`` a place
         where they go stands behind each begin, and the list has one place more at its begin."""

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.csr import Csr
 from sw.plan.gather import Index
-from sw.scheme.scheme import Scheme
+from sw.plan.plan import Plan
 from sw.timing.constants import PARTS_LINE_CYCLES
 from sw.timing.record_beats import fetched_lines
 
+from .converted_tensor import ConvertedTensor
 from .kernels import kept_rows
 from .reads import Reads
 from .segments import Segments
@@ -58,22 +60,24 @@ class RowsOfC:
 
     Parameters
     ----------
-    design, scheme: of the run. reads: counts what moves. rows: of C. tiles_i: tiles along i.
+    design, planned: of the run. reads: counts what moves. rows: of C. tiles_i: tiles along i.
     a_places: int64, for each nonzero of A its row of B. row_starts: int64[rows], where the rows of A begin.
     """
 
     def __init__(
         self,
         design: "Design",
-        scheme: Scheme,
+        planned: Plan[Csr],
         reads: Reads,
         rows: int,
         tiles_i: int,
         a_places: Index,
         row_starts: Index,
     ) -> None:
+        scheme = planned.scheme
         self.reads = reads
         self.beats = reads.beats
+        self.converted = ConvertedTensor("write_c_data", planned.stored_c, design.bus_bytes, rows, reads.beats)
         self.rows, self.tiles_i = rows, tiles_i
         self.a_places = a_places
         self.row_starts = row_starts
@@ -118,6 +122,14 @@ class RowsOfC:
         begin, self.final_position = self.final_position, self.final_position + nonzeros
         return begin, self.final_position
 
+    def go_on(self, tile: Tile, nonzeros: int) -> None:
+        """Gathered: rows leave for good, and those of the next tile follow them."""
+        begin, end = self.follow(nonzeros)
+        if self.converted.enabled:
+            self.converted.stream(rows_of(tile))
+            return
+        self.reads.go_on("write_c", rows_of(tile), self.reads.result_beats(0, end) - self.reads.result_beats(0, begin))
+
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave: for good, for the pass that joins j tiles, or as partial rows."""
         place = (tile.index_i, tile.index_j)
@@ -135,12 +147,23 @@ class RowsOfC:
             base, self.partial_position = self.partial_position, self.partial_position + nonzeros
             self._partial[place], self._partial_base[place] = (lengths, ~stays), base
         if tile.last_k and tile.whole_j:
+            if self.converted.enabled:
+                self.converted.stream(rows_of(tile))
+                return
             self.beats["write_c_data"] += self.reads.result_beats(base, nonzeros)
         else:
             self.beats["write_c_data"] += self.reads.line_beats * int(fetched_lines(base, nonzeros, self.reads.lanes))
         if tile.last_k or not self.on_chip:
             first = tile.i if tile.last_k and tile.whole_j else self._index(tile)
             self.beats["write_c_meta"] += self.reads.word_beats(first, tile.size_i + 1)
+
+    def finish(self, nonzeros: int) -> None:
+        """All rows leave for good, once the tiles along j are joined."""
+        if self.converted.enabled:
+            self.converted.stream((0, self.rows))
+            return
+        self.beats["write_c_data"] += self.reads.result_beats(0, nonzeros)
+        self.beats["write_c_meta"] += self.reads.word_beats(0, self.rows + 1)
 
     def _stay(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> NDArray[np.bool_]:
         """Which partial rows stay on chip."""

@@ -257,8 +257,7 @@ class _StationaryRun(Run):
         lines = -(-(begins + lengths) // self.lanes) - begins // self.lanes
         self.beats["read_c_data"] += self.reads.line_beats * int(lines[lengths > 0].sum())
         nonzeros = int(lengths.sum())
-        self.beats["write_c_data"] += self.reads.result_beats(0, nonzeros)
-        self.beats["write_c_meta"] += self.reads.word_beats(0, rows + 1)
+        self.rows_of_c.finish(nonzeros)
         # Pointers and nonzeros of a piece are a burst each, of which a few are under way at a time.
         pace = (self.pace.latency + PIECE_CYCLES) / min(READ_FIBERS, self.pace.outstanding)
         some = lengths > 0

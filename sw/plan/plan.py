@@ -12,11 +12,11 @@ from sw.scheme.terms import LOAD_PLANNED, LOAD_REUSE, LOAD_USED, Hardware
 from sw.stats.pattern import Pattern
 
 from .gather import Index, RowPlan, gather
+from .kept_matrix import KeptMatrix
 from .placement import alone
 from .replacement import place_rows
 from .row_order import in_order, row_order
 from .shapes import TileShapes
-from .stored_operand import StoredOperand
 from .strips import Strips, cut_strips, most_used
 
 __all__ = ["Plan", "plan"]
@@ -41,8 +41,8 @@ class Plan(Generic[Matrix]):
     grids: sides of tiles along j and k while they are tuned.
     shapes: sides of the tiles of B, where they differ; None where they are those of the grid.
     row_order: int64[I], which row of A, and of C, each row in turn is; None for their natural order.
-    stored_a, stored_b: how A, or B, lies in memory where it is converted on its way in; None where it lies as the accelerator
-        has it.
+    stored_a, stored_b, stored_c: how A, B or C lies in memory where it is converted on its way; None where it lies as the
+        accelerator has it.
     """
 
     scheme: Scheme
@@ -55,8 +55,9 @@ class Plan(Generic[Matrix]):
     grids: dict[str, TileGrid]
     shapes: TileShapes | None = None
     row_order: Index | None = None
-    stored_a: StoredOperand | None = None
-    stored_b: StoredOperand | None = None
+    stored_a: KeptMatrix | None = None
+    stored_b: KeptMatrix | None = None
+    stored_c: KeptMatrix | None = None
 
 
 def plan(

@@ -32,12 +32,16 @@ def every_tile_fits(scheme: Scheme, b: Rows, design: Hardware) -> bool:
 
 
 def passes_over(tensor: str, scheme: Scheme, extent: tuple[int, int, int], b: Rows, design: Hardware) -> int:
-    """How often the accelerator reads ``A`` or ``B`` at most where it converts it on its way in; 0 where it cannot.
+    """How often the accelerator reads ``A`` or ``B``, or writes ``C``, at most where it converts it on its way.
+
+    0 where it cannot.
 
     ``extent``: I, J, K.
     """
     if tensor == "A":
         return scheme.passes_over_a(*extent)
+    if tensor == "C":
+        return scheme.passes_over_c
     times = scheme.passes_over_b(*extent)
     return times if times and every_tile_fits(scheme, b, design) else 0
 

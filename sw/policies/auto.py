@@ -268,7 +268,7 @@ def _less_even(workload: Workload, design: Machine, best: Scheme, judge: Judge |
         candidates.append(super_tiles("auto", workload, design, shared_buffer(design, 0.0, 0.0), pseudo))
     if judge is None:
         return min(candidates, key=lambda s: s.predicted["cycles"])
-    return min(candidates, key=lambda s: judge(s, workload.a, workload.b) + passes.over(s).cycles)
+    return min(candidates, key=lambda s: passes.over(s).whole(judge(s, workload.a, workload.b)))
 
 
 def _chosen(workload: Workload, candidates: list[Candidate], judged: Judged) -> Scheme:

@@ -84,7 +84,7 @@ def optimal(
                 refused = error  # no room for this one: others are smaller
                 return
             known.add(scheme, cycles)
-        cycles += passes.over(scheme).cycles
+        cycles = passes.over(scheme).whole(cycles)
         if best is None or cycles < best[0]:
             best = cycles, scheme
 

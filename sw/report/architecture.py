@@ -82,8 +82,7 @@ def shares(record: Mapping[str, Any]) -> dict[str, str]:
     counters, cycles = record["counters"], record["cycles"]
     if not cycles:
         return {}
-    memory = record["design"]["memory"]
-    converts = memory["converts_a"] or memory["converts_b"]
+    converts = any(record["design"]["memory"][f"converts_{tensor}"] for tensor in "abc")
     said = {
         unit: f"{counters[counter] / cycles:.1%} {words}"
         for unit, (counter, words) in WAITS.items()

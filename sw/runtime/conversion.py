@@ -19,7 +19,7 @@ from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage.rlc import Rlc
 from sw.formats.storage_format import Field, Layout, Region, StorageFormat
-from sw.plan.stored_operand import StoredOperand
+from sw.plan.kept_matrix import KeptMatrix
 from sw.sage.constants import Constants
 from sw.sage.conversion import conversion_energy
 from sw.scheme.terms import B_BY_COLUMNS
@@ -140,7 +140,7 @@ def golden_image(design: "Design", sides: Sides) -> tuple[ConverterImage, dict[s
 def _memory(sides: Sides, side: Matrix) -> dict[str, Bytes]:
     """The bytes of each region; those of the accelerator's format as its memory image has them."""
     if side is not sides.accelerated:
-        return StoredOperand(form=sides.form, kept=side).memory(sides.matrix)
+        return KeptMatrix(form=sides.form, kept=side).memory(sides.matrix)
     matrix = sides.matrix.transposed() if side.kind == "csc" else sides.matrix
     ends = matrix.pointers[1:].astype(np.uint32)
     arrays = memory_csr(True, matrix.value, matrix.columns).pack(ends, matrix.coordinates, matrix.bits)

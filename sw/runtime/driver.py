@@ -39,7 +39,7 @@ class Driver(RegisterDriver):
                 "BANKS": design.buffer.banks,
                 "ADDRESS_WIDTH": design.axi.address_bits,
                 "VALUE_TYPE": VALUE_TYPES.index(design.pe.value) + 8 * (design.pe.arithmetic != design.pe.value),
-                "PACKED": design.packed | design.memory.converts_a << 1 | design.memory.converts_b << 2,
+                "PACKED": design.packed | sum(2 << "abc".index(tensor) for tensor in design.converts),
             }
             for name, value in expected.items():
                 if found_parameters[name] != value:

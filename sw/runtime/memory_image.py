@@ -17,11 +17,11 @@ from sw.formats.distinct import distinct
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 from sw.formats.storage_format import coordinate_bits
 from sw.plan.gather import Index, RowPlan
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.lifetimes import overwritten
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
-from sw.plan.stored_operand import StoredOperand
 from sw.scheme.terms import B_BY_COLUMNS, ORDERS, WEIGHT_STATIONARY
 from sw.timing.hardware import MAXIMUM_ELEMENTS, MOST_LINES
 
@@ -43,6 +43,9 @@ MAXIMUM_TILES = 1 << 32
 POISON = 0xA5
 # Of a line of B's partition, in the table of windows and in a list of rows.
 LINE_BITS = MOST_LINES.bit_length()
+
+# Where C's arrays lie that is converted on its way out: those of its format by their names there.
+RESULT_REGIONS = {"c_elements": RECORD_REGIONS, "c_frame": FRAME_REGIONS}
 
 Words = NDArray[np.uint32]
 
@@ -73,7 +76,7 @@ class MemoryImage:
     regions: by name, in the order of their addresses.
     registers: value of every configuration and address register by name.
     poisoned: whether memory that the accelerator writes was filled with ``POISON`` before.
-    stored: how C lies in memory.
+    stored: how C lies in memory. kept: in which format, where the accelerator converts it on its way out.
     """
 
     rows: int
@@ -85,9 +88,12 @@ class MemoryImage:
     poisoned: bool
     stored: MemoryCsr
     row_order: Index | None = None
+    kept: KeptMatrix | None = None
 
     def c(self, nnz: int) -> Csr:
-        """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
+        """The result after a run that stored ``nnz`` elements, or records. Raises ImageError when it is no matrix."""
+        if self.kept is not None:
+            return self._converted(self.kept, nnz)
         nothing = np.zeros(0, np.uint8)
         arrays = {
             array: self.regions[f"c_{array}"].data if f"c_{array}" in self.regions else nothing
@@ -110,10 +116,26 @@ class MemoryImage:
         )
         return written if self.row_order is None else in_order(written, inverse(self.row_order))
 
+    def _converted(self, kept: KeptMatrix, records: int) -> Csr:
+        shape, nothing = (self.rows, self.columns), np.zeros(0, np.uint8)
+        memory = {
+            name: self.regions[place].data if place in self.regions else nothing
+            for place, names in RESULT_REGIONS.items()
+            if (name := names.get(kept.kept.kind)) is not None
+        }
+        try:
+            return kept.matrix(shape, memory, records)
+        except FormatError as error:
+            raise ImageError(f"C_NNZ = {records}, but C in {kept.kept.kind}: {error}") from None
+
     def spilled(self, nnz: int) -> list[str]:
         """Names of the result's regions in which bytes behind the result changed."""
         before = POISON if self.poisoned else 0
         ends = {f"c_{array}": end for array, end in self.stored.sizes(int(self.starts[-1]), nnz).items()}
+        if self.kept is not None:
+            sizes = {part.name: part.bytes for part in self.kept.layout((self.rows, self.columns), nnz).regions}
+            places = {place: names.get(self.kept.kept.kind) for place, names in RESULT_REGIONS.items()}
+            ends = {place: sizes[name] for place, name in places.items() if name is not None}
         present = {name: end for name, end in ends.items() if name in self.regions}
         return [name for name, end in present.items() if (self.regions[name].data[end:] != before).any()]
 
@@ -226,8 +248,11 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
     sizes = _c_bytes(design, planned, cut_j=cut_j, cut_k=cut_k)
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
-    registers["C_POINTERS"] = layout.place("c_pointers", stored["C"].sizes(rows, 0)["pointers"])
-    registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
+    if planned.stored_c is not None:
+        registers |= _place_result(layout, planned.stored_c, (rows, columns), sizes["C_ELEMENTS"], line)
+    else:
+        registers["C_POINTERS"] = layout.place("c_pointers", stored["C"].sizes(rows, 0)["pointers"])
+        registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
     words_a_line = 2 * design.lanes
     part_words = -(-words // words_a_line) * words_a_line if scheme.joins else 0
     registers |= _place_partial(layout, sizes["C_PARTIAL"], part_words, stored["C"].word_bytes * (tiles_k - 1))
@@ -245,6 +270,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         poisoned=poison,
         stored=stored["C"],
         row_order=planned.row_order,
+        kept=planned.stored_c,
     )
 
 
@@ -276,9 +302,8 @@ def _scheme_registers(design: "Design", planned: Plan[Csr], stored: Mapping[str,
         "MODES": pack_fields("MODES", joined=int(scheme.joins), **modes, **buffering),
         "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
     }
-    for tensor, built in (("A", design.memory.converts_a), ("B", design.memory.converts_b)):
-        if built:
-            registers |= dict.fromkeys(CONVERSION[tensor.lower()], 0)
+    for tensor in design.converts:
+        registers |= dict.fromkeys(CONVERSION[tensor], 0)
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
@@ -317,7 +342,7 @@ def _with_places(gathered: RowPlan, begins: Words, ends: Words) -> tuple[Words, 
     return np.insert(np.stack([begins, places.astype(np.uint32)], axis=1).ravel(), 0, (0, 0)), np.insert(ends, 0, 0)
 
 
-def _place_stored(layout: _Layout, tensor: str, stored: StoredOperand, operand: Csr) -> dict[str, int]:
+def _place_stored(layout: _Layout, tensor: str, stored: KeptMatrix, operand: Csr) -> dict[str, int]:
     """An operand in its own format, as whole beats: what the registers say of it."""
     kept, memory = stored.kept, stored.memory(operand)
     conversion, count = CONVERSION[tensor.lower()]
@@ -331,8 +356,30 @@ def _place_stored(layout: _Layout, tensor: str, stored: StoredOperand, operand: 
             found[register] = layout.place(region, memory[name].nbytes, content=memory[name])
     if kept.kind in RECORD_REGIONS:
         found[count] = next(part.count for part in kept.layout.regions if part.name == RECORD_REGIONS[kept.kind])
-    source = {"source": SOURCES.index(kept.kind), "row": coordinate_bits(operand.rows), "source_run": kept.run_bits}
-    return found | {conversion: pack_fields(conversion, enable=1, **source)}
+    return found | {conversion: _told(conversion, stored, operand.rows)}
+
+
+def _told(register: str, stored: KeptMatrix, rows: int) -> int:
+    """What the register of a conversion says."""
+    kept = stored.kept
+    formats = {"format": SOURCES.index(kept.kind), "row": coordinate_bits(rows), "run": kept.run_bits}
+    return pack_fields(register, enable=1, **formats)
+
+
+def _place_result(
+    layout: _Layout, stored: KeptMatrix, shape: tuple[int, int], csr_bytes: int, line: int
+) -> dict[str, int]:
+    """C in its own format: what the registers say of it. ``csr_bytes``: of as many nonzeros as there can be, on chip."""
+    most = stored.layout(shape, stored.most_records(shape, csr_bytes // ELEMENT_BYTES))
+    sizes = {region.name: -(-region.bytes // line) * line for region in most.regions}
+    found = {"C_ELEMENTS": layout.next, "C_POINTERS": layout.next, "C_ELEMENTS_BYTES": 0}
+    for register, (place, names) in zip(("C_ELEMENTS", "C_POINTERS"), RESULT_REGIONS.items(), strict=True):
+        if (name := names.get(stored.kept.kind)) is not None:
+            found[register] = layout.place(place, sizes[name])
+            if register == "C_ELEMENTS":
+                found["C_ELEMENTS_BYTES"] = sizes[name]
+    (conversion,) = CONVERSION["c"]
+    return found | {conversion: _told(conversion, stored, shape[0])}
 
 
 def _place_partial(layout: _Layout, size: int, part_words: int, word_bytes: int) -> dict[str, int]:

@@ -8,11 +8,12 @@ ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
-# Formats in which the accelerator takes A or B, where it converts them on their way in; registers of such a build.
+# Formats that the accelerator converts A, B and C from and to on their way; registers of such a build.
 CONVERTED = ("dense", "coo", "rlc", "zvc")
 CONVERSION = {
     "a": ("CONVERSION", "COUNT"),
     "b": ("CONVERSION_B", "COUNT_B"),
+    "c": ("CONVERSION_C",),
 }
 # What WAITING.phase says, by its value; what its other fields stand for.
 PHASES = (
@@ -153,9 +154,9 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
         "configuration",
         (
             ("enable", 0, 1, "rw"),
-            ("source", 1, 3, "rw"),
+            ("format", 1, 3, "rw"),
             ("row", 4, 6, "rw"),
-            ("source_run", 10, 6, "rw"),
+            ("run", 10, 6, "rw"),
         ),
     ),
     "COUNT": (0x134, 32, "configuration", (("value", 0, 32, "rw"),)),
@@ -165,9 +166,9 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
         "configuration",
         (
             ("enable", 0, 1, "rw"),
-            ("source", 1, 3, "rw"),
+            ("format", 1, 3, "rw"),
             ("row", 4, 6, "rw"),
-            ("source_run", 10, 6, "rw"),
+            ("run", 10, 6, "rw"),
         ),
     ),
     "COUNT_B": (0x13C, 32, "configuration", (("value", 0, 32, "rw"),)),
@@ -180,6 +181,17 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "FIFO_LINES_B": (0x15C, 32, "configuration", (("value", 0, 32, "rw"),)),
     "SCRATCH_LINES": (0x158, 32, "configuration", (("value", 0, 32, "rw"),)),
     "PART_WORDS": (0x160, 32, "configuration", (("value", 0, 32, "rw"),)),
+    "CONVERSION_C": (
+        0x164,
+        32,
+        "configuration",
+        (
+            ("enable", 0, 1, "rw"),
+            ("format", 1, 3, "rw"),
+            ("row", 4, 6, "rw"),
+            ("run", 10, 6, "rw"),
+        ),
+    ),
     "A_POINTERS": (0x200, 64, "address", (("value", 0, 64, "rw"),)),
     "A_ELEMENTS": (0x208, 64, "address", (("value", 0, 64, "rw"),)),
     "A_POSITIONS": (0x210, 64, "address", (("value", 0, 64, "rw"),)),
@@ -361,7 +373,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "TUNING_ADJUSTMENTS": ("changes", False, "Changes of the tile shape by dynamic tuning."),
     "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
     "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
-    "STALL_CONVERSION": ("cycles", False, "Cycles in which a nonzero could be taken and its conversion has none."),
+    "STALL_CONVERSION": ("cycles", False, "Cycles in which a conversion has no nonzero, or lets a row of C wait."),
     "MERGED": ("nonzeros", False, "Nonzeros merged, partial rows and scratch fibers too; A's at stationary columns."),
     "READ_SCRATCH": ("beats", False, "Bus beats read: scratch fibers; READ_C_DATA counts them too."),
     "WRITE_SCRATCH": ("beats", False, "Bus beats written: scratch fibers; WRITE_C_DATA counts them too."),

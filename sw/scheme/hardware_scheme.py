@@ -173,6 +173,11 @@ class HardwareScheme:
             return 0
         return tiles_i if tiles_k > 1 and self.order.index("i") < self.order.index("k") else 1
 
+    @property
+    def passes_over_c(self) -> int:
+        """1 where C's rows leave whole and in order; 0 where they leave in another way."""
+        return int(not (self.strips or self.uneven or self.row_order != NATURAL))
+
     def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
         """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
         placed = {}

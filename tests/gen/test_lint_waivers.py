@@ -17,6 +17,8 @@ BLOCKS = (
     ("converted_a", []),
     ("converted_b", []),
     ("converted_b", ["beat_bits=512", "lanes=8"]),
+    ("converted_c", []),
+    ("converted_c", ["beat_bits=512", "lanes=8", "value=int8"]),
     ("tailors", []),
     ("tailors", ["release=true"]),
     ("buffet", []),

@@ -217,7 +217,13 @@ def odd() -> Verilog:
 @pytest.fixture
 def converting() -> Verilog:
     """A and B are converted on their way in, by groups of different sizes."""
-    changes = ["memory.records=packed", "memory.converts_a=true", "memory.converts_b=true", "axi.data_bits=256"]
+    changes = [
+        "memory.records=packed",
+        "memory.converts_a=true",
+        "memory.converts_b=true",
+        "memory.converts_c=true",
+        "axi.data_bits=256",
+    ]
     return emit_design(load_design("tiny", [*changes, "buffer.line_beats=2", "pe.value=int8"]))
 
 

@@ -1,4 +1,4 @@
-"""Runs of the whole machine with an operand that is converted on its way in, and such runs with something spoiled."""
+"""Runs of the whole machine with a tensor that is converted on its way, and such runs with something spoiled."""
 
 from dataclasses import replace
 from functools import cache
@@ -8,10 +8,10 @@ import numpy as np
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.compare import check_against_scipy, compare_bits
-from sw.golden.spgemm import multiply
+from sw.golden.spgemm import Product, multiply
 from sw.model.machine import run_model
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.plan import Plan, plan
-from sw.plan.stored_operand import StoredOperand
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import MemoryImage, build_image
 from sw.runtime.registers import CONVERSION, REGISTERS, ErrorCode, field_value, pack_fields
@@ -21,30 +21,41 @@ from sw.runtime.simulation.sources import accelerator_sources
 from tests.verif.test_end_to_end import random_operand, scheme
 from verif.counters import check_counters
 
-__all__ = ["Spoiled", "check", "converting", "stored"]
+__all__ = ["Spoiled", "check", "converting", "expected_c", "stored"]
 
 
 @cache
 def converting(*changes: str) -> Design:
-    """``tiny`` with a conversion of A and one of B, and with changes."""
-    return load_design("tiny", ["memory.records=packed", "memory.converts_a=true", "memory.converts_b=true", *changes])
+    """``tiny`` with conversions of A, B and C, and with changes."""
+    built = [f"memory.converts_{tensor}=true" for tensor in "abc"]
+    return load_design("tiny", ["memory.records=packed", *built, *changes])
 
 
 def stored(planned: Plan[Csr], tensor: str, kind: str, **options: int) -> Plan[Csr]:
-    """The plan with A or B in a format."""
-    operand = {"a": planned.a, "b": planned.b}[tensor]
-    return replace(planned, **{f"stored_{tensor}": StoredOperand.of(operand, kind, **options)})
+    """The plan with A, B or C in a format."""
+    matrix = {"a": planned.a, "b": planned.b}.get(tensor) or _golden(converting(), planned).structural
+    return replace(planned, **{f"stored_{tensor}": KeptMatrix.of(matrix, kind, **options)})
+
+
+def _golden(design: Design, planned: Plan[Csr]) -> Product:
+    return multiply(planned.a, planned.b, design.pe.merge_radix, planned.a.value, planned.scheme)
+
+
+def expected_c(planned: Plan[Csr], golden: Product) -> Csr:
+    """The golden C as it comes out of its format."""
+    bare = planned.stored_c is not None and not planned.stored_c.form.keeps_zeros
+    return golden.canonical if bare else golden.structural
 
 
 def check(design: Design, planned: Plan[Csr], seed: int = 0) -> dict[str, int]:
     """Runs and compares everything; returns the counters."""
-    a, b, forced = planned.a, planned.b, planned.scheme
+    a, b = planned.a, planned.b
     found = run_rtl(design, planned, max_cycles=1_000_000, poison=True, seed=seed)
     assert found.error is None and found.c is not None
-    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
+    golden = _golden(design, planned)
     for verdict in (
-        compare_bits(golden.structural, found.c),
-        check_against_scipy(a, b, found.c, value=design.pe.arithmetic),
+        compare_bits(expected_c(planned, golden), found.c),
+        check_against_scipy(a, b, golden.structural, value=design.pe.arithmetic),
     ):
         assert verdict.correct, verdict
     model = run_model(design, planned)
@@ -59,12 +70,12 @@ class Spoiled:
 
     def __init__(self, tensor: str, kind: str, tile: tuple[int, int, int] = (4, 12, 20), order: str = "ijk") -> None:
         self.tensor = tensor
-        self.register, self.count = CONVERSION[tensor]
+        self.register = CONVERSION[tensor][0]
         design = converting()
         self.a, self.b = random_operand(13, 20, 0.3, "int32", 6), random_operand(20, 12, 0.3, "int32", 7)
         forced = scheme(design, tile, order).clip(13, 12, 20)
-        self.golden = multiply(self.a, self.b, design.pe.merge_radix, "int32", forced).structural
         self.planned = stored(plan(forced, self.a, self.b, design), tensor, kind)
+        self.golden = expected_c(self.planned, _golden(design, self.planned))
         self.image: MemoryImage = build_image(design, self.planned, poison=True)
         sources = accelerator_sources(design)
         self.simulation: Simulation = open_simulation(library_of(design, sources), self.image, bus_timing(design))
@@ -117,9 +128,10 @@ class Spoiled:
         """What no conversion of ZVC can begin with."""
         pointers = f"{self.tensor.upper()}_POINTERS"
         offset = {name: REGISTERS[name].offset for name in (self.register, pointers)}
-        bad, count = ErrorCode.BAD_SETTING, self.image.registers[self.count]
-        for fields in ({"source": 2}, {"row": 3}, {"source": 3, "source_run": 33}):
-            assert self.run(**{self.register: self.conversion(**fields)}) == (bad, offset[self.register])
-        assert self.run(**{self.count: count - 1})[0] == ErrorCode.BAD_MASK
+        for fields in ({"format": 2}, {"row": 3}, {"format": 3, "run": 33}):
+            found = self.run(**{self.register: self.conversion(**fields)})
+            assert found == (ErrorCode.BAD_SETTING, offset[self.register])
+        for count in CONVERSION[self.tensor][1:]:
+            assert self.run(**{count: self.image.registers[count] - 1})[0] == ErrorCode.BAD_MASK
         unaligned = self.image.registers[pointers] + 8
         assert self.run(**{pointers: unaligned}) == (ErrorCode.BAD_ADDRESS, offset[pointers])

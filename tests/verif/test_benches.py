@@ -20,6 +20,7 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.converted_b import ConvertedB
+from rtl.accessor.converted_c import ConvertedC
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.row_parts import RowParts
 from rtl.accessor.segment_stream import SegmentStreamer
@@ -126,6 +127,7 @@ def run_control(**sizes: bool) -> RunControl:
     return RunControl(check=SchemeCheck(lanes=2, sram_lines=64, offsets=offsets, **sizes))
 
 
+CONVERTED_C = {"beat_bits": 128, "address_width": 40}
 ACCESSOR = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
 ENGINE = {
     "pes": 2,
@@ -239,6 +241,16 @@ ENTRIES = {
         "bench_converted_b",
         lambda: ConvertedB(beat_bits=128, address_width=40, value="int16", form="serial_chain", lanes=4),
         icarus=r"kind=rlc/backpressure=random|=dense/backpressure=none",
+    ),
+    "converted_c": Entry(
+        "bench_converted_c",
+        lambda: ConvertedC(**CONVERTED_C, lanes=2, burst_beats=4, value="int32", form="work_efficient"),
+        icarus=r"matrix/kind=(zvc|coo)/backpressure=random|rows_are_flushed/kind=(rlc|dense).*random|afterwards|rooms",
+    ),
+    "converted_c_four": Entry(
+        "bench_converted_c",
+        lambda: ConvertedC(**CONVERTED_C, lanes=4, burst_beats=8, value="bf16", form="serial_chain"),
+        icarus=r"matrix/kind=(rlc|dense)/backpressure=random|shapes/kind=coo|runs|columns|a_word|wrong|reset.*coo",
     ),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR), icarus=r"random/lines=18|list.*none|reset"),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=4, **ACCESSOR)),

@@ -201,6 +201,7 @@ STREAM_PROOFS = {
     "accessor_a": "accessor_a.streams",
     "converted_a": "converted_a.streams",
     "converted_b": "converted_b.streams",
+    "converted_c": "converted_c.streams",
     "accessor_b": "accessor_b.streams",
     "accessor_c": "accessor_c.streams",
     "fiber_lookup": "fiber_lookup.streams",

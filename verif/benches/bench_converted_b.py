@@ -74,8 +74,8 @@ class ConvertedBBench(ConvertedBench):
         dut = self.dut
         active = not int(dut.idle.value)
         wanted = active and int(dut.segments__ready.value) and not int(dut.segments__valid.value)
-        if int(dut.starved.value) != wanted:
-            self.board.fail(f"starved is {int(dut.starved.value)} where it must be {int(wanted)}")
+        if int(dut.stalled.value) != wanted:
+            self.board.fail(f"stalled is {int(dut.stalled.value)} where it must be {int(wanted)}")
         if not int(dut.finishing.value) and int(dut.busy.value) != active:
             self.board.fail(f"busy is {int(dut.busy.value)} with a tile {'' if active else 'not '}in progress")
         super().every_cycle()
@@ -129,7 +129,7 @@ async def every_pass(dut: Any, kind: str, backpressure: str) -> None:
         coverage.hit("cut", height < 17)
     await bench.finish()
     assert bench.read() == 4 * beats
-    assert bench.starved > 0
+    assert bench.stalled > 0
     coverage.save()
 
 
@@ -208,7 +208,7 @@ async def not_converted(dut: Any) -> None:
         dut.finishing.value = finishing
         bench.send("tile", rows_from(0, 9))
         await bench.cycles(60)
-        assert not bench.passes and not bench.read() and not bench.starved
+        assert not bench.passes and not bench.read() and not bench.stalled
         assert int(dut.idle.value) and not int(dut.busy.value) and not int(dut.error.value)
         await bench.restart()
         dut.enable.value = 0

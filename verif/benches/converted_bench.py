@@ -1,14 +1,18 @@
-"""Shared by the benches of A and B on their way in: the matrix in memory, in each format, and runs that end with an error."""
+"""Shared by the benches of A and B on their way in: the matrix in memory, in each format, and runs that end with an error.
+
+The bench of C on its way out has the regions, the codes and the matrix from here.
+"""
 
 from typing import Any
 
 import numpy as np
 from cocotb.triggers import ReadOnly
+from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
-from sw.formats.storage_format import coordinate_bits, pack
+from sw.formats.storage_format import Layout, coordinate_bits, pack
 from verif.agents.client_memory import ClientMemory
 from verif.benches.sparse import Operand
 from verif.benches.stream_bench import StreamBench
@@ -21,9 +25,13 @@ __all__ = [
     "BAD_RUN",
     "BAD_SETTING",
     "BAD_VALUE",
+    "FRAME",
+    "MEMORY_BYTES",
     "RECORDS",
+    "REGIONS",
     "SOURCES",
     "ConvertedBench",
+    "stored_in",
 ]
 
 RECORDS, FRAME, MEMORY_BYTES = 0x1000, 0x8000, 0x10000
@@ -32,6 +40,22 @@ SOURCES = {"dense": 0, "coo": 1, "rlc": 3, "zvc": 4}
 REGIONS = {"dense": ("", "values"), "coo": ("entries", ""), "rlc": ("pairs", ""), "zvc": ("values", "mask")}
 RUN_BITS = 4
 BAD_MODE, BAD_SETTING, BAD_ENTRY, BAD_ORDER, BAD_MASK, BAD_RUN, BAD_VALUE = 9, 32, 33, 34, 36, 37, 38
+
+
+def stored_in(kind: str, operand: Operand, value: str, **options: Any) -> tuple[Layout, dict[str, NDArray[Any]]]:
+    """The matrix in a format with these parameters: where its bits lie, and the words of each region."""
+    nonzeros = operand.nonzeros
+    matrix = Csr(
+        rows=len(operand.rows),
+        columns=operand.columns,
+        pointers=operand.pointers.astype(np.int64),
+        coordinates=nonzeros[:, 0].copy(),
+        bits=nonzeros[:, 1].copy(),
+        value=value,
+    )
+    form, tensor = storage_format(kind, **options), SparseTensor.from_csr(matrix)
+    layout = form.layout(tensor.shape, form.counts(tensor), value)
+    return layout, pack(layout, form.encode(tensor))
 
 
 class ConvertedBench(StreamBench):
@@ -70,7 +94,7 @@ class ConvertedBench(StreamBench):
             self.memory.reader(f"read_request__{n}", f"read_data__{n}", *patterns)
         self.helpers = [self.memory]
         self.row: list[tuple[int, int]] = []
-        self.starved = 0
+        self.stalled = 0
 
     def matrix(self, rows: int, columns: int, density: float) -> Operand:
         """Values of the block's type, an integer one, that are not 0."""
@@ -86,19 +110,8 @@ class ConvertedBench(StreamBench):
     async def configure(self, operand: Operand, kind: str, **changes: Any) -> int:
         """The matrix in memory, in a format; beats of a pass."""
         self.operand, rows = operand, len(operand.rows)
-        nonzeros = operand.nonzeros
-        a = Csr(
-            rows=rows,
-            columns=operand.columns,
-            pointers=operand.pointers.astype(np.int64),
-            coordinates=nonzeros[:, 0].copy(),
-            bits=nonzeros[:, 1].copy(),
-            value=self.value,
-        )
-        form = storage_format(kind, **({"run_bits": RUN_BITS} if kind == "rlc" else {}))
-        tensor = SparseTensor.from_csr(a)
-        layout = form.layout(tensor.shape, form.counts(tensor), self.value)
-        packed = pack(layout, form.encode(tensor))
+        options = {"run_bits": RUN_BITS} if kind == "rlc" else {}
+        layout, packed = stored_in(kind, operand, self.value, **options)
         for name, address in zip(REGIONS[kind], (RECORDS, FRAME), strict=True):
             if name:
                 self.memory.store(address, packed[name])
@@ -129,7 +142,7 @@ class ConvertedBench(StreamBench):
         return found
 
     def every_cycle(self) -> None:
-        self.starved += int(self.dut.starved.value)
+        self.stalled += int(self.dut.stalled.value)
 
     async def start(self) -> None:
         self.row = []

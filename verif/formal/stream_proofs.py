@@ -10,6 +10,7 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.converted_b import ConvertedB
+from rtl.accessor.converted_c import ConvertedC
 from rtl.accessor.fiber_reader import READ_CLIENTS
 from rtl.accessor.line_packer import LinePacker
 from rtl.accessor.lookup import FiberLookup
@@ -90,6 +91,13 @@ def few_entries(settings: Any) -> Value:
     small = (settings.rows == 4) & (settings.columns == 4) & (widths.row == 2) & (widths.column == 2)
     kinds = (source == FORMATS.index("dense")) | (source == FORMATS.index("coo"))
     return small & kinds & (settings.count <= 4)
+
+
+def few_places(settings: Any) -> Value:
+    """Of a converter: a matrix of 2 x 4 places, whatever it becomes; runs of one bit."""
+    widths = settings.widths
+    small = (settings.rows == 2) & (settings.columns == 4) & (widths.row == 1) & (widths.column == 2)
+    return small & (widths.target_run == 1) & (settings.formats.source == FORMATS.index("csr"))
 
 
 def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[..., StreamRules]:
@@ -331,7 +339,7 @@ def _rules_of_accessors() -> Iterator[Proof]:
 
 
 def _rules_of_conversion() -> Iterator[Proof]:
-    """Of A and B on their way in."""
+    """Of A and B on their way in, and of C on its way out."""
     sizes = {"beat_bits": 128, "address_width": 13, "value": "int8", "form": "serial_chain"}
     steady = ("enable", "allowed", "modes", "settings")
     answers = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(ConvertedA.READERS))]
@@ -350,6 +358,17 @@ def _rules_of_conversion() -> Iterator[Proof]:
             steady=steady,
             answers=answers,
             within={"settings": few_entries},
+        ),
+        depth=22,
+    )
+    yield Proof(
+        "converted_c.streams",
+        f"ConvertedC, int8, of 2 x 4 places: {CLAIM}",
+        rules(
+            ConvertedC,
+            {**sizes, "lanes": 2, "burst_beats": 1},
+            steady=("settings",),
+            within={"settings": few_places},
         ),
         depth=22,
     )

@@ -77,11 +77,15 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
         {**CONVERTED, "lanes": 4},
         {**CONVERTED, "beat_bits": 256, "value": "int8", "lanes": 4},
     ),
+    "rtl.accessor.converted_c.ConvertedC": (
+        {**CONVERTED, "lanes": 2, "burst_beats": 4},
+        {**CONVERTED, "lanes": 4, "burst_beats": 8, "value": "bf16"},
+    ),
     "rtl.converter.Converter": tuple(
         {**CONVERTER, "style": style, "counters": 16, "sram_bytes": 512} for style in ("m", "mr")
     ),
     "rtl.accessor.b.AccessorB": ({**SIZES, "quadrants": True},),
-    "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2},),
+    "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2}, {**SIZES, "scratch_slots": 2, "converts": True}),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
     "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
     "rtl.mint.reader.record_reader.RecordReader": (

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from gen.design import Design
 from sw.formats.csr import Csr
 from sw.formats.storage import storage_format
 from sw.model.tier import simulate
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.plan import Plan, plan
-from sw.plan.stored_operand import StoredOperand
 from sw.plan.tiles_of_b import passes_over
 from sw.runtime.registers import CONVERTED
 from sw.runtime.simulation.loader import CHANNELS, BusTiming
@@ -22,6 +23,7 @@ from sw.scheme.terms import WEIGHT_STATIONARY
 
 from .conversions import MOST_BYTES, Kept, draw_conversions
 from .designs import ATTEMPTS, design_of, weight
+from .golden import golden_of, walk_of
 from .operands import Limits, draw_operands
 from .schemes import ALONG_I, KINDS, PLAIN, TILES, TUNED, Budget, draw_scheme
 
@@ -77,7 +79,7 @@ class Product:
     """One multiplication: operands, how it is tiled, in which order partitions lie in the SRAM.
 
     ``kind``: of the scheme, one of ``KINDS``; ``size``, ``values``: of the operands; ``gaps``: lines left free below each
-    partition; ``formats``: of operands, "a" and "b", that are converted on their way in.
+    partition; ``formats``: of tensors, "a", "b" and "c", that are converted on their way.
     """
 
     a: Csr
@@ -93,9 +95,18 @@ class Product:
 
     def planned(self, design: Design) -> Plan[Csr]:
         """What the hardware meets."""
-        found = {tensor: StoredOperand.of(getattr(self, tensor), kind) for tensor, kind in self.formats}
         made = plan(self.scheme, self.a, self.b, design)
-        return replace(made, stored_a=found.get("a"), stored_b=found.get("b"))
+        kept: dict[str, Any] = {
+            f"stored_{tensor}": KeptMatrix.of(self.tensor(tensor, design), kind) for tensor, kind in self.formats
+        }
+        return replace(made, **kept)
+
+    def tensor(self, name: str, design: Design) -> Csr:
+        """A, B or the golden C."""
+        if name != "c":
+            return self.a if name == "a" else self.b
+        walk = walk_of(design, self.a, self.b, self.scheme)
+        return golden_of(design, self.a, self.b, self.scheme, walk).structural
 
     @property
     def macs(self) -> int:
@@ -314,18 +325,17 @@ def _product(
 
 
 def _stored(product: Product, design: Design, rng: random.Random) -> Product:
-    """With formats for operands that the design and the scheme convert on their way in, most of the times."""
-    a, b, found = product.a, product.b, []
-    for tensor, operand in (("a", a), ("b", b)):
-        extent = a.rows, b.columns, a.columns
-        if tensor not in design.converts or not passes_over(tensor.upper(), product.scheme, extent, b, design):
+    """With formats for tensors that the design and the scheme convert on their way, most of the times."""
+    b, found = product.b, []
+    extent = product.a.rows, b.columns, b.rows
+    for tensor in design.converts:
+        if not passes_over(tensor.upper(), product.scheme, extent, b, design) or rng.random() >= 0.8:
             continue
-        if rng.random() < 0.8:
-            bare = operand.without_zeros().nnz == operand.nnz
-            kinds = [kind for kind in CONVERTED if bare or storage_format(kind).keeps_zeros]
-            kind = rng.choice(kinds)
-            if StoredOperand.of(operand, kind).kept.layout.bytes <= MOST_BYTES:
-                found.append((tensor, kind))
+        matrix = product.tensor(tensor, design)
+        bare = tensor == "c" or matrix.without_zeros().nnz == matrix.nnz
+        kind = rng.choice([kind for kind in CONVERTED if bare or storage_format(kind).keeps_zeros])
+        if KeptMatrix.of(matrix, kind).kept.layout.bytes <= MOST_BYTES:
+            found.append((tensor, kind))
     text = "".join(f"; {tensor.upper()} in {kind}" for tensor, kind in found)
     return replace(product, formats=tuple(found), text=product.text + text)
 

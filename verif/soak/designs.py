@@ -128,8 +128,8 @@ def design_of(seed: int, number: int) -> Design:
 
 
 def _converting(design: Design, rng: random.Random) -> dict[str, Any]:
-    """Operands that are converted on their way in."""
-    tensors = "ab" if design.pe.dataflow != WEIGHT_STATIONARY else "a"
+    """Tensors that are converted on their way."""
+    tensors = "abc" if design.pe.dataflow != WEIGHT_STATIONARY else "ac"
     return {f"memory.converts_{tensor}": "true" for tensor in tensors if design.packed and rng.random() < 0.5}
 
 

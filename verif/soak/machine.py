@@ -1,7 +1,7 @@
 """One compiled machine with everything that a case multiplies in its memory, each product apart from the others."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -169,13 +169,4 @@ def joined(image: MemoryImage) -> MemoryImage:
             data = arena[at : at + data.nbytes]
         regions[name] = MemoryRegion(name=name, base=region.base, data=data, writable=region.writable)
     regions[ARENA] = MemoryRegion(name=ARENA, base=begin, data=arena, writable=True)
-    return MemoryImage(
-        rows=image.rows,
-        columns=image.columns,
-        value=image.value,
-        starts=image.starts,
-        regions=regions,
-        registers=image.registers,
-        poisoned=True,
-        stored=image.stored,
-    )
+    return replace(image, regions=regions, poisoned=True)

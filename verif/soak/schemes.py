@@ -90,9 +90,8 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
     # Fibers of B that are streamed are whole; tiles of its columns are as wide as there are PEs, or less.
     whole = ("k" if stationary else "j") if streams_b else ""
     if design.converts and not tuned and rng.random() < 0.7:
-        whole += {"a": "k", "b": "j"}[
-            rng.choice(design.converts)
-        ]  # so that this operand can be converted on its way in
+        # So that this operand can be converted on its way in; C can be whatever is whole.
+        whole += {"a": "k", "b": "j", "c": ""}[rng.choice(design.converts)]
     width = min(sizes["j"], rng.randint(1, design.pe.count)) if stationary else 0
     if width:
         whole += "j"

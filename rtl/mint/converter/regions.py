@@ -97,6 +97,8 @@ class RegionWriter(Block):
         Pulse: a region begins; its first byte, a multiple of the beat's; its bytes.
     beats : In(stream(packed_beat))
         Those of one region, ``last`` with its last one. A beat without bytes is not written.
+    flush : In(1)
+        While it is high a burst that no beat follows at once is sent, however short.
     write_request, write_data : Out(stream)
         A client port of the memory engine. A request comes after the beats of its burst: the client's queue must hold them.
     done : Out(1)
@@ -125,6 +127,7 @@ class RegionWriter(Block):
                 "address": In(address_width),
                 "space": In(64),
                 "beats": In(stream.Signature(packed_beat(beat_bits))),
+                "flush": In(1),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(beat_bits))),
                 "done": Out(1),
@@ -148,11 +151,13 @@ class RegionWriter(Block):
         written, fits = Signal(), Signal()
         send = Signal()
         takes = Signal()  # also in the cycle of a request: full bursts follow one another
+        ends = Signal()  # nothing more comes for this burst
         m.d.comb += [
+            ends.eq(~open_ | (self.flush & ~self.beats.valid)),
             takes.eq(~send | requests.i.ready),
             written.eq(beat.bytes != 0),
             fits.eq(beat.bytes <= space),
-            send.eq((collected == self.burst_beats) | (~open_ & (collected != 0))),
+            send.eq((collected == self.burst_beats) | (ends & (collected != 0))),
             requests.i.valid.eq(send),
             requests.i.payload.address.eq(address),
             requests.i.payload.beats.eq(collected),

@@ -50,6 +50,8 @@ class TargetWriter(Unit):
         As :class:`rtl.mint.converter.encoder.Encoder` gives them.
     write_request[5], write_data[5] : streams
         Client ports of the memory engine.
+    flush : In(1)
+        See :class:`rtl.mint.converter.regions.RegionWriter`.
     done : Out(1)
         All of the target has been handed to the memory engine.
     records_overflow ... ptrs_1_overflow : Out(1), records_bytes ... ptrs_1_bytes : Out(64)
@@ -91,6 +93,7 @@ class TargetWriter(Unit):
                 **tree_ports(lanes, conversions, In),
                 "write_request": Out(stream.Signature(write_request(address_width))).array(len(REGIONS)),
                 "write_data": Out(stream.Signature(write_beat(beat_bits))).array(len(REGIONS)),
+                "flush": In(1),
                 "done": Out(1),
                 **{f"{name}_overflow": Out(1) for name in REGIONS},
                 **{f"{name}_bytes": Out(64) for name in REGIONS},
@@ -132,6 +135,7 @@ class TargetWriter(Unit):
             needed = is_one_of(target, *formats, among=writes)
             m.d.comb += [
                 writer.launch.eq(self.launch & needed),
+                writer.flush.eq(self.flush),
                 writer.address.eq(settings[f"target_{name}"]),
                 writer.space.eq(settings[f"target_{name}_bytes"]),
                 getattr(self, f"{name}_overflow").eq(writer.overflow),

@@ -71,6 +71,8 @@ NAMES = (
 )
 # What converts an operand on its way in: what makes tiles of it, and where they leave.
 CONVERTING = {"converted_a": ("row_shaper", "selections"), "converted_b": ("segment_shaper", "segments")}
+# What converts C on its way out.
+LEAVING = "converted_c"
 # Behind these the busy cycles of each PE. So many times in a run all of them are noted, first after so many cycles each; where
 # more would be noted each second one goes and the interval doubles. ``probe_index`` from SAMPLES_BASE on: how many were noted,
 # the interval, and the notes one after the other.
@@ -111,7 +113,7 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    converting = [unit for unit in CONVERTING if unit in modules]
+    converting = [unit for unit in (*CONVERTING, LEAVING) if unit in modules]
     return _text(watched, lambda unit, port: widths(unit)[port], converting)
 
 
@@ -285,9 +287,12 @@ def _text(watched: _Watched, width: Callable[[str, str], int], converting: list[
     address = width("accessor_b", "sram_write__0__payload__address")
     steps, peaks = _steps(watched) | watched.steps, _peaks(watched)
     if converting:
-        # A tile of the operand in progress, and an item of it that could move.
+        # A tile of the operand in progress, and an item of it that could move; a row of C that waits.
         asked = []
         for unit in converting:
+            if unit == LEAVING:
+                asked.append(f"({MACHINE}.{unit}.words__valid & ~{MACHINE}.{unit}.words__ready)")
+                continue
             shaper, port = (f"{MACHINE}.{unit}.{name}" for name in CONVERTING[unit])
             asked.append(f"({MACHINE}.{unit}.enable & ~{shaper}.idle & ~{port}__valid & {port}__ready)")
         steps["stall_conversion"] = f"64'({' | '.join(asked)})"

@@ -133,16 +133,18 @@ def test_partial_rows_come_back_in_order(hurry: float) -> None:
     simulator.run()
 
 
-def test_fibers_go_one_way_each() -> None:
-    dut = FiberSwitch(lanes=2)
+@pytest.mark.parametrize("converts", [False, True])
+def test_fibers_go_one_way_each(converts: bool) -> None:
+    dut = FiberSwitch(lanes=2, converts=converts)
     random = Random(8)
-    ways = ("to_scratch", "to_rows", "to_store", "to_partials")
+    ways = ("to_scratch", "to_rows", "to_store", "to_partials", *(["to_conversion"] if converts else []))
     seen = set()
     assert dut.latency == 0
+    assert ("to_conversion" in dut.signature.members) == ("converted" in dut.signature.members) == converts
 
     async def test(ctx: Any) -> None:
         for _ in range(400):
-            names = ("scratch", "final_rows", "on_chip", "open", "store_open")
+            names = ("scratch", "final_rows", "on_chip", "open", "store_open", *(["converted"] if converts else []))
             flags = {flag: random.random() < 0.5 for flag in names}
             ready = {way: random.random() < 0.5 for way in ways}
             offered, spilled = random.random() < 0.8, flags["on_chip"] and random.random() < 0.5
@@ -157,7 +159,7 @@ def test_fibers_go_one_way_each() -> None:
             if flags["scratch"]:
                 way, allowed = "to_scratch", True
             elif flags["final_rows"]:
-                way, allowed = "to_rows", flags["open"]
+                way, allowed = "to_conversion" if flags.get("converted") else "to_rows", flags["open"]
             elif flags["on_chip"]:
                 way, allowed = "to_store", flags["store_open"]
             else:

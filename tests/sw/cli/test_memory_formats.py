@@ -251,11 +251,160 @@ def test_b_is_converted_by_rows_alone(capsys):
     )
 
 
-def test_a_is_converted_where_records_are_packed_alone(capsys):
-    assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", *CONVERTS_A]) == 2
-    assert capsys.readouterr().err == (
-        "fiberloom: --set memory.converts_a=true: must be false where memory.records is plain\n"
+CONVERTS_C = ("--set", "memory.converts_c=true")
+NOTHING = {"read": 0, "write": 0}
+
+
+@pytest.mark.parametrize("engine", ["model", "golden"])
+@pytest.mark.parametrize("kind", SOURCES)
+def test_c_on_its_way_out(run, kind, engine):
+    """No pass where the design makes the format, whatever is cut; else the pass, as without."""
+    cuts = (
+        ("--T_i", "20", "--T_j", "90", "--T_k", "60"),
+        ("--T_i", "20", "--T_j", "40", "--T_k", "20", "--order", "jki"),
+        ("--T_i", "20", "--T_j", "90", "--T_k", "20", "--order", "kij", "--partial-rows", "joined"),
+        ("--load", "list", *AS_THEY_ARE),
+        ("--tuning", "--T_j", "40", "--T_k", "30"),
     )
+    for number, words in enumerate(cuts):
+        words = ("--engine", engine, *words, "--set", "memory.records=packed", "--mcf-c", kind)
+        before, record = run(*words), run(*words, *CONVERTS_C)
+        kept, passed = record["memory_formats"]["C"], before["memory_formats"]["C"]
+        assert record["correct"] and record["nnz_c"] == before["nnz_c"]
+        assert passed["conversion"] == ("none" if kind == "csr" or engine == "golden" else "pass")
+        if kind not in CONVERTED:
+            assert kept == passed and record["dram_bytes"] == before["dram_bytes"]
+            continue
+        assert kept == passed | {"conversion": "overlapped", "cycles": 0, "dram_bytes": NOTHING, "passes": 0}
+        if engine == "golden":
+            continue
+        assert {t: record["dram_bytes"][t] for t in "AB"} == {t: before["dram_bytes"][t] for t in "AB"}
+        moved, aside = record["dram_bytes"]["C"], record["scratch_traffic"]
+        assert moved["write"] >= kept["bits"] / 8
+        if number == 0:
+            assert moved["read"] == aside["read"] and moved["metadata_read"] == moved["metadata_write"] == 0
+            assert 0 <= moved["write"] - aside["write"] - kept["bits"] / 8 <= 2 * 16
+        assert record["cycles"] < before["cycles"]
+
+
+def test_c_in_strips_has_a_pass(run, capsys):
+    """Its rows leave in pieces."""
+    assert main(["schedule", "a.mtx", "b.mtx", *TINY, *AS_THEY_ARE]) == 0
+    changes = {"load": "list", "mode": ONLY_B, "scratch_bytes": 0, "alternatives": [], "predicted": {}}
+    scheme = json.loads(capsys.readouterr().out) | changes
+    found = []
+    for more in ({"T_i": 9}, {"T_i": 70, "strips": 5, "T_j": 30}):
+        Path("strips.json").write_text(json.dumps(scheme | more))
+        record = run("--engine", "model", "--scheme", "strips.json", "--mcf-c", "zvc", *CONVERTS_C)
+        assert record["correct"] and record["scheme"]["strips"] == more.get("strips", 0)
+        found.append(record["memory_formats"]["C"])
+    assert [kept["conversion"] for kept in found] == ["overlapped", "pass"]
+    assert not found[0]["cycles"] and found[1]["cycles"] and found[0]["bits"] == found[1]["bits"]
+
+
+def test_a_b_and_c_on_their_way(run):
+    words = ("--engine", "model", "--set", "buffer.bytes=16384", "--T_k", "60", "--T_i", "20", "--T_j", "90")
+    words += given("zvc", "rlc", "coo")
+    inside = (*CONVERTS_A, *CONVERTS_B, *CONVERTS_C)
+    before, record = run(*words), run(*words, *inside)
+    assert [of["conversion"] for of in record["memory_formats"].values()] == ["overlapped"] * 3
+    assert record["energy_pJ"]["conversion"] == before["energy_pJ"]["conversion"] > 0
+    assert record["cycles"] < before["cycles"] and record["dram_bytes"]["total"] < before["dram_bytes"]["total"]
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+def test_c_of_columns_of_pes_on_its_way_out(run, kind):
+    """Weight-stationary PEs make pieces of its rows, which are joined as they leave."""
+    words = ("--engine", "model", "--config", "flex_tiny", "--T_i", "30", "--T_k", "20", "--mcf-c", kind)
+    before, record = run(*words), run(*words, *CONVERTS_C)
+    kept = record["memory_formats"]["C"]
+    assert record["correct"] and (before["memory_formats"]["C"]["conversion"], kept["conversion"]) == (
+        "pass",
+        "overlapped",
+    )
+    assert record["dram_bytes"]["C"]["write"] >= kept["bits"] / 8 and record["cycles"] < before["cycles"]
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+@pytest.mark.parametrize("value", ["int8", "bf16", "fp32"])
+def test_values_of_c_on_its_way_out(run, value, kind):
+    record = run("--engine", "model", "--value", value, "--mcf-c", kind, *CONVERTS_C, *AS_THEY_ARE)
+    assert record["correct"] and record["memory_formats"]["C"]["conversion"] == "overlapped"
+
+
+def test_predictions_of_c_on_its_way_out(capsys):
+    """The cost model counts no pass, and nearly the bytes of C's format."""
+    words = ("b.mtx", "--transpose-b", "--config", "tiny", "--json", "--tiling", "uniform", *AS_THEY_ARE)
+    found = []
+    for command, *more in (
+        ("schedule", "--mcf-c", "csr"),
+        ("schedule", "--mcf-c", "dense"),
+        ("schedule", "--mcf-c", "dense", *CONVERTS_C),
+        ("run", "--engine", "model", "--mcf-c", "csr"),
+        ("run", "--engine", "model", "--mcf-c", "dense", *CONVERTS_C),
+    ):
+        assert main([command, *words, *more]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    alone, before, inside, as_csr, run = found
+    assert alone["cycles"] == inside["cycles"] < before["cycles"]
+    added = run["dram_bytes"]["total"] - as_csr["dram_bytes"]["total"]
+    assert abs(inside["dram_bytes"] - alone["dram_bytes"] - added) < 0.1 * abs(added)
+    assert run["scheme"]["predicted"] == inside["predicted"]
+
+
+@pytest.mark.parametrize("kind", [*CONVERTED, "csc"])
+def test_tilings_side_by_side_with_c_on_its_way_out(kind, capsys):
+    """Each as `run` has it; tiles of harp differ in shape, so that rows of C leave in another order."""
+    words = ("a.mtx", "b.mtx", *TINY, "--engine", "model", *CONVERTS_C, "--mcf-c", kind)
+    tilings = ("hyte", "d2t2", "auto", "harp")
+    assert main(["compare", *words, "--tiling", ",".join(tilings)]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [record["tiling"] for record in records if not record["hardware"]] == ["harp"]
+    assert {record["tiling"] for record in records} == set(tilings)
+    for record in records:
+        kept = record["memory_formats"]["C"]
+        overlapped = kind in CONVERTED and record["hardware"]
+        assert record["correct"] and kept["conversion"] == ("overlapped" if overlapped else "pass")
+        assert main(["run", *words, "--tiling", record["tiling"]]) == 0
+        alone = json.loads(capsys.readouterr().out)
+        for name in ("cycles", "dram_bytes", "memory_formats", "useful_bytes", "scheme"):
+            assert record[name] == alone[name], name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["kij", "jki"])
+@pytest.mark.parametrize(
+    "kinds", [("coo", "rlc", "zvc"), ("dense", "csc", "coo"), ("rlc", "coo", "dense"), ("zvc", "csr", "rlc")]
+)
+def test_c_on_its_way_out_on_the_hardware(run, kinds, order):
+    """A and B have their passes."""
+    record = run(*given(*kinds), *CONVERTS_C, "--order", order, "--T_i", "20", "--T_j", "40", "--T_k", "20")
+    assert record["correct"] and record["model"]["traffic_equal"]
+    assert record["memory_formats"]["C"]["conversion"] == "overlapped"
+    names = [check["name"] for check in record["checks"]]
+    assert not any(name.startswith("C from") for name in names)
+    passes = [f"{t} from {kind} to csr" for t, kind in zip("AB", kinds, strict=False) if kind != "csr"]
+    assert names[-len(passes) :] == passes
+    assert abs(record["model"]["cycles"] - record["cycles"]) < 0.15 * record["cycles"]
+
+
+def test_the_summary_says_which_way(capsys):
+    words = ("a.mtx", "b.mtx", "--config", "tiny", "--engine", "model", "--no-result", "--out", "o", *AS_THEY_ARE)
+    built = (*CONVERTS_A, *CONVERTS_C)
+    assert main(["run", *words, *built, "--T_k", "60", "--T_i", "20", "--T_j", "90", *given("zvc", "csr", "rlc")]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if "kept as" in line}
+    assert lines["A"].endswith("bits, converted on its way in") and lines["C"].endswith(
+        "bits, converted on its way out"
+    )
+    assert "converted" not in lines["B"]
+
+
+@pytest.mark.parametrize("tensor", ["a", "b", "c"])
+@pytest.mark.parametrize("plain", [(), ("--set", "memory.records=plain")], ids=["left out", "given"])
+def test_a_tensor_is_converted_where_records_are_packed_alone(tensor, plain, capsys):
+    setting = f"memory.converts_{tensor}=true"
+    assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", *plain, "--set", setting]) == 2
+    assert capsys.readouterr().err == f"fiberloom: --set {setting}: must be false where memory.records is plain\n"
 
 
 def test_policies_leave_a_as_it_is_where_they_can(capsys):

@@ -12,7 +12,7 @@ from sw.plan.plan import plan
 from sw.plan.tiles_of_b import every_tile_fits, passes_made_over_b, passes_over
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
-from sw.scheme.terms import ONLY_B, ORDERS
+from sw.scheme.terms import NATURAL, ONLY_B, ORDERS, ROW_ORDERS
 
 TINY = load_design("tiny", ["memory.records=packed", "memory.converts_b=true"])
 
@@ -106,6 +106,44 @@ def test_a_tile_that_does_not_fit_is_read_in_another_way():
     assert found.passes_over_b(30, 2000, 40) == 1
     assert passes_over("B", found, (30, 2000, 40), b, TINY) == 0
     assert passes_over("A", found, (30, 2000, 40), b, TINY) == found.passes_over_a(30, 2000, 40) == 1
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"T_j": 7},
+        {"T_k": 9},
+        {"T_j": 7, "T_k": 9},
+        {"T_j": 7, "T_k": 9, "tuning": True},
+        {"T_k": 9, "partial_rows": "joined"},
+        {"load": "list", "mode": ONLY_B},
+        {"load": "reuse", "mode": ONLY_B},
+        {"load": "planned", "mode": ONLY_B},
+    ],
+    ids=str,
+)
+def test_c_is_written_once_in_its_order(changes, order):
+    """Whatever is cut: rows that are pieces, or partial, leave for good once they are whole."""
+    found = replace(scheme((8, 30, 50), order), **changes)
+    b = matrix(50, 30, [3] * 50)
+    assert passes_over("C", found, (40, 30, 50), b, TINY) == found.passes_over_c == 1
+    assert passes_over("C", found, (40, 30, 50), matrix(50, 30, [30] * 50), TINY) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strips": 3, "T_j": 7, "load": "list", "mode": ONLY_B},
+        {"tiles": [[0, 40, 0, 30, 0, 20], [0, 40, 0, 30, 20, 50]], "mode": ONLY_B},
+        *({"row_order": name} for name in ROW_ORDERS if name != NATURAL),
+    ],
+    ids=str,
+)
+def test_c_whose_rows_leave_in_pieces_or_another_order(changes):
+    found = replace(scheme((40, 30, 50)), **changes)
+    assert passes_over("C", found, (40, 30, 50), matrix(50, 30, [3] * 50), TINY) == found.passes_over_c == 0
 
 
 @pytest.mark.parametrize("order", ORDERS)

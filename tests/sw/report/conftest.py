@@ -25,7 +25,7 @@ def design() -> StandInDesign:
         axi=SimpleNamespace(data_bits=128),
         clock=SimpleNamespace(mhz=250.0, part=""),
         dram=SimpleNamespace(bandwidth_gbps=4.0, latency_ns=100.0),
-        memory=SimpleNamespace(records="plain", converts_a=False, converts_b=False),
+        memory=SimpleNamespace(records="plain", converts_a=False, converts_b=False, converts_c=False),
         lanes=2,
         line_bytes=16,
         bus_bytes=16,

@@ -22,6 +22,9 @@ def test_the_manual_has_this_picture():
     assert {"Tailors", "HYTE", "MINT"} <= set(texts) and not re.search(r"\d%", architecture())
 
 
+NOTHING_CONVERTED = {"converts_a": False, "converts_b": False, "converts_c": False}
+
+
 def record(**counters: int) -> dict:
     moved = dict.fromkeys(("read", "write", "metadata_read", "metadata_write"), 0)
     return {
@@ -32,7 +35,7 @@ def record(**counters: int) -> dict:
             "B": moved | {"metadata_read": 800},
             "C": moved | {"write": 8000},
         },
-        "design": {"axi": {"data_bits": 128}, "pe": {"count": 4}, "memory": {"converts_a": False, "converts_b": False}},
+        "design": {"axi": {"data_bits": 128}, "pe": {"count": 4}, "memory": NOTHING_CONVERTED},
         "pe_utilization": 0.25,
     }
 
@@ -48,10 +51,10 @@ def test_shares_are_of_all_cycles():
     # An engine that sees no stalls says what it knows.
     assert shares(record())["pes"] == "25.0% of the MACs that they could do"
     assert shares(record() | {"cycles": None}) == {}
-    # The converter is waited for where it converts operands on their way in.
-    for of_a, of_b in ((True, False), (False, True), (True, True)):
+    # The converter is waited for where it converts tensors on their way.
+    for tensors in ("a", "b", "c", "ab", "abc"):
         converting = record(stall_conversion=50)
-        converting["design"]["memory"] = {"converts_a": of_a, "converts_b": of_b}
+        converting["design"]["memory"] = NOTHING_CONVERTED | {f"converts_{tensor}": True for tensor in tensors}
         assert shares(converting)["converter"] == "5.0% waited for"
 
 

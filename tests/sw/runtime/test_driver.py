@@ -91,15 +91,17 @@ def test_foreign_hardware_is_refused(driver, registers, tiny, name, value, messa
 
 
 def test_what_the_hardware_converts_is_that_of_its_design():
-    """Bits of PACKED: records, A, B."""
-    for tensors, packed in (("", 1), ("a", 3), ("b", 5), ("ab", 7)):
+    """Bits of PACKED: records, A, B, C."""
+    for tensors, packed in (("", 1), ("a", 3), ("b", 5), ("ab", 7), ("c", 9), ("ac", 11), ("bc", 13), ("abc", 15)):
         design = load_design("tiny", ["memory.records=packed", *(f"memory.converts_{t}=true" for t in tensors)])
         registers = Registers(design)
         registers.set("PACKED", packed)
         assert Driver(registers).identify(design)["PACKED"] == packed
-        registers.set("PACKED", packed ^ 4)
-        with pytest.raises(DriverError, match=f"^PACKED of the hardware is {packed ^ 4}, design tiny says {packed}$"):
-            Driver(registers).identify(design)
+        for bit in (1, 2, 4, 8):
+            registers.set("PACKED", packed ^ bit)
+            message = f"^PACKED of the hardware is {packed ^ bit}, design tiny says {packed}$"
+            with pytest.raises(DriverError, match=message):
+                Driver(registers).identify(design)
 
 
 def test_newer_minor_version_is_accepted(driver, registers, tiny):

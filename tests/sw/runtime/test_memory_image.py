@@ -8,9 +8,10 @@ import scipy.sparse as sp
 
 from gen.design import load_design
 from sw.formats.csr import Csr
+from sw.golden.spgemm import multiply
 from sw.plan.gather import RowPlan
+from sw.plan.kept_matrix import KeptMatrix
 from sw.plan.plan import plan
-from sw.plan.stored_operand import StoredOperand
 from sw.runtime import memory_image
 from sw.runtime.converter import SOURCES
 from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
@@ -93,11 +94,11 @@ def test_every_configuration_register_is_given(tiny):
     planned = plan(scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2), tiny)
     wanted = {name for name, item in REGISTERS.items() if item.role in ("configuration", "address")}
     assert set(build_image(tiny, planned).registers) == wanted - OF_CONVERSION
-    of_b = {"CONVERSION_B", "COUNT_B"}
-    for tensors, absent in (("a", of_b), ("b", OF_CONVERSION - of_b), ("ab", set())):
+    for tensors in ("a", "b", "c", "ab", "ac", "bc", "abc"):
+        present = {name for tensor in tensors for name in CONVERSION[tensor]}
         registers = build_image(converting(tensors), planned).registers
-        assert set(registers) == wanted - absent
-        assert not any(registers[name] for name in OF_CONVERSION - absent)
+        assert set(registers) == wanted - OF_CONVERSION | present
+        assert not any(registers[name] for name in present)
 
 
 def converting(tensors):
@@ -108,10 +109,10 @@ def converting(tensors):
 @pytest.mark.parametrize("tensor", ["a", "b"])
 def test_an_operand_in_its_own_format(tensor, kind):
     """Its bytes as they are, at its own addresses; the other one lies as the accelerator has it."""
-    design = converting("ab")
+    design = converting("abc")
     operands = {"a": operand(11, 17, 0.3, 1), "b": operand(17, 13, 0.3, 2)}
     planned = plan(scheme(design, (3, 13, 17)), operands["a"], operands["b"], design)
-    kept = StoredOperand.of(operands[tensor], kind)
+    kept = KeptMatrix.of(operands[tensor], kind)
     image = build_image(design, replace(planned, **{f"stored_{tensor}": kept}))
     name, other = tensor.upper(), "ab".replace(tensor, "")
     of_other = build_image(design, planned).regions[f"{other}_elements"]
@@ -122,8 +123,8 @@ def test_an_operand_in_its_own_format(tensor, kind):
         field: field_value(conversion, field, image.registers[conversion]) for field in REGISTERS[conversion].fields
     }
     rows = operands[tensor].rows
-    assert told["enable"] == 1 and SOURCES[told["source"]] == kind and told["row"] == (rows - 1).bit_length()
-    assert told["source_run"] == kept.kept.run_bits
+    assert told["enable"] == 1 and SOURCES[told["format"]] == kind and told["row"] == (rows - 1).bit_length()
+    assert told["run"] == kept.kept.run_bits
     entries = {"coo": operands[tensor].nnz, "zvc": operands[tensor].nnz, "dense": 0}
     assert image.registers[count] == entries.get(kind, image.registers[count]) and (
         kind == "dense" or image.registers[count]
@@ -138,6 +139,136 @@ def test_an_operand_in_its_own_format(tensor, kind):
         assert any(np.array_equal(region.data[: part.nbytes], part) for part in parts)
     wide = field_value("COORDINATES", tensor, image.registers["COORDINATES"])
     assert wide == (operands[tensor].columns - 1).bit_length()
+
+
+# Regions of C in each format, its records' one first, and which register has the address of each.
+RESULT = {
+    "dense": {"c_frame": ("values", "C_POINTERS")},
+    "coo": {"c_elements": ("entries", "C_ELEMENTS")},
+    "rlc": {"c_elements": ("pairs", "C_ELEMENTS")},
+    "zvc": {"c_elements": ("values", "C_ELEMENTS"), "c_frame": ("mask", "C_POINTERS")},
+}
+CUTS = {"whole": (99, 99, 99), "i": (4, 99, 99), "j and k": (4, 5, 6)}
+
+
+def slots_of(bits, value):
+    """Slots with numbers of a type; floats are from 1 to 2."""
+    if value in ("bf16", "fp32"):
+        return (bits >> 9 | 0x3F800000) & np.uint32(0xFFFF0000 if value == "bf16" else 0xFFFFFFFF)
+    return (bits.view(np.int32) >> {"int8": 24, "int16": 16, "int32": 0}[value]).view(np.uint32)
+
+
+def converted_c(kind, tile=(99, 99, 99), *, density=0.15, poison=True, value="int32", **options):
+    """An image with C in a format, C as it should be read, and how it is kept."""
+    design = load_design("tiny", ["memory.records=packed", "memory.converts_c=true", f"pe.value={value}"])
+    a, b = (
+        replace(found, bits=slots_of(found.bits, value), value=value)
+        for found in (operand(11, 17, density, 1), operand(17, 13, density, 2))
+    )
+    planned = plan(scheme(design, tile).clip(11, 13, 17), a, b, design)
+    c = multiply(a, b, design.pe.merge_radix, value, planned.scheme).structural
+    kept = KeptMatrix.of(c, kind, **options)
+    image = build_image(design, replace(planned, stored_c=kept), poison=poison)
+    return image, c if kept.form.keeps_zeros else c.without_zeros(), kept
+
+
+def written_c(image, c, kept):
+    """As the hardware leaves it; returns its records."""
+    for name, (part, _) in RESULT[kept.kept.kind].items():
+        data = kept.memory(c)[part]
+        if data.nbytes:
+            image.regions[name].data[: data.nbytes] = data
+    counted = next(iter(RESULT[kept.kept.kind].values()))[0]
+    counts = {part.name: part.count for part in kept.kept.layout.regions}
+    return 0 if kept.kept.kind == "dense" else counts[counted]
+
+
+@pytest.mark.parametrize("tile", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("kind", CONVERTED)
+def test_c_in_its_own_format(kind, tile):
+    """Its regions have the addresses that the registers say, whole lines for as many records as there can be, no pointers."""
+    image, c, kept = converted_c(kind, tile)
+    placed = {name for name in image.regions if name in ("c_pointers", "c_elements", "c_frame")}
+    assert placed == set(RESULT[kind])
+    for name, (part, register) in RESULT[kind].items():
+        region = image.regions[name]
+        assert image.registers[register] == region.base and region.writable
+        assert region.data.nbytes >= kept.memory(c)[part].nbytes
+    room, line = image.registers["C_ELEMENTS_BYTES"], load_design("tiny").line_bytes
+    assert room % line == 0
+    if kind == "dense":
+        assert room == 0 and image.registers["C_ELEMENTS"]
+    else:
+        name, (part, _) = next(iter(RESULT[kind].items()))
+        assert kept.memory(c)[part].nbytes <= room <= image.regions[name].data.nbytes
+    told = {
+        field: field_value("CONVERSION_C", field, image.registers["CONVERSION_C"])
+        for field in REGISTERS["CONVERSION_C"].fields
+    }
+    assert told == {"enable": 1, "format": SOURCES.index(kind), "row": 4, "run": kept.kept.run_bits}
+    partial = {"c_partial0", "c_partial1", "c_finished"} & set(image.regions)
+    assert bool(partial) == (tile == CUTS["j and k"])
+    ordered = sorted(image.regions.values(), key=lambda region: region.base)
+    for region, after in zip(ordered, ordered[1:], strict=False):
+        assert region.base + region.data.nbytes + PAGE <= after.base
+
+
+@pytest.mark.parametrize("value", ["int8", "int16", "int32", "bf16", "fp32"])
+@pytest.mark.parametrize(
+    ("kind", "options"), [*((kind, {}) for kind in CONVERTED), ("rlc", {"run_bits": 1}), ("rlc", {"run_bits": 32})]
+)
+@pytest.mark.parametrize("poison", [False, True])
+def test_c_is_read_back_from_its_format(kind, options, value, poison):
+    image, c, kept = converted_c(kind, value=value, poison=poison, **options)
+    records = written_c(image, c, kept)
+    found = image.c(records)
+    assert found.shape == c.shape == (11, 13) and found.value == value and c.nnz
+    for array in ("pointers", "coordinates", "bits"):
+        assert np.array_equal(getattr(found, array), getattr(c, array)), array
+    assert image.spilled(records) == []
+    for name, (part, _) in RESULT[kind].items():
+        behind = kept.memory(c)[part].nbytes
+        image.regions[name].data[behind] ^= 1
+        assert image.spilled(records) == [name]
+        image.regions[name].data[behind] ^= 1
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+def test_c_without_a_nonzero(kind):
+    """A mask of zeros, values that are 0, or nothing."""
+    image, c, kept = converted_c(kind, density=0.0)
+    assert c.nnz == 0 and image.c(written_c(image, c, kept)).nnz == 0
+    assert image.spilled(0) == [] and image.registers["CONVERSION_C"]
+    assert all(image.regions[name].writable for name in RESULT[kind] if name in image.regions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "spoil", "message"),
+    [
+        ("coo", 1, None, "but C in coo: (row_ids|col_ids)"),
+        ("coo", 1 << 31, None, "but C in coo: region entries has 4096 bytes: must have "),
+        ("rlc", 0, ("c_elements", 0, 0), "but C in rlc: levels has 0 behind a run of"),
+        ("zvc", 1, None, "but C in zvc: mask has "),
+        ("zvc", 0, ("c_frame", 17, 0x80), "but C in zvc: mask has bits behind place 142, the last one: must be 0"),
+    ],
+)
+def test_c_that_is_no_matrix_of_its_format_is_refused(kind, more, spoil, message):
+    image, c, kept = converted_c(kind)
+    records = written_c(image, c, kept) + more
+    if spoil is not None:
+        name, at, byte = spoil
+        image.regions[name].data[at : at + (4 if kind == "rlc" else 1)] = byte
+    with pytest.raises(ImageError, match=f"^C_NNZ = {records}, {message}") as raised:
+        image.c(records)
+    assert "\n" not in str(raised.value)
+
+
+def test_c_as_the_accelerator_has_it_where_it_could_be_converted():
+    """The same build without a conversion: its registers say so, and C has its pointers."""
+    design = converting("abc")
+    a, b = operand(11, 17, 0.3, 1), operand(17, 13, 0.3, 2)
+    image = build_image(design, plan(scheme(design, (4, 5, 6)), a, b, design))
+    assert image.registers["CONVERSION_C"] == 0 and "c_pointers" in image.regions and "c_frame" not in image.regions
 
 
 def test_scheme_becomes_registers(tiny):

@@ -32,26 +32,88 @@ def check_region_writer(block):
                 assert all(n <= 4 for _, n in got["requests"])
             else:
                 assert got["overflow"] and got["number"] == total and got["data"] == written[:-1]
+            gaps = written_by(block(beat_bits=128, address_width=40, burst_beats=4), beats, space, flushes=True)
+            known = ("data", "done", "overflow", "number")
+            assert [gaps[name] for name in known] == [got[name] for name in known]
+            if fits:
+                assert [a for a, n in gaps["requests"] for a in range(a, a + 16 * n, 16)] == [
+                    0x4000 + 16 * n for n in range(len(written))
+                ]
+            assert all(1 <= n <= 4 for _, n in gaps["requests"])
+    _check_flush(block(beat_bits=128, address_width=40, burst_beats=4))
 
 
-def written_by(dut, beats, space):
+def _check_flush(dut):
+    """A short burst goes when no beat follows at once; a full one is not cut while beats follow."""
+    requests, wanted = [], []
+
+    async def bench(ctx):
+        async def give(*sizes, last=0):
+            """Beats one after another, then none for some cycles."""
+            waiting = list(sizes)
+            for _ in range(len(sizes) + 8):
+                ctx.set(dut.beats.valid, bool(waiting))
+                if waiting:
+                    ctx.set(dut.beats.payload, {"bytes": waiting[0], "last": last and len(waiting) == 1})
+                    assert ctx.get(dut.beats.ready)
+                    waiting.pop(0)
+                if ctx.get(dut.write_request.valid):
+                    requests.append(ctx.get(dut.write_request.payload.beats))
+                await ctx.tick()
+            assert requests == wanted, f"{requests} where {wanted} must have gone"
+
+        for port in (dut.write_data, dut.write_request):
+            ctx.set(port.ready, 1)
+        ctx.set(dut.space, 1 << 20)
+        ctx.set(dut.launch, 1)
+        await ctx.tick()
+        ctx.set(dut.launch, 0)
+        for flush, count, bursts in (
+            (0, 2, []),
+            (1, 0, [2]),  # what has waited
+            (1, 0, []),
+            (1, 1, [1]),
+            (1, 8, [4, 4]),
+            (1, 7, [4, 3]),
+            (0, 5, [4]),
+            (0, 2, []),
+            (1, 3, [4, 2]),
+            (0, 1, []),
+        ):
+            ctx.set(dut.flush, flush)
+            wanted.extend(bursts)
+            await give(*[16] * count)
+            assert not ctx.get(dut.done)
+        wanted.append(1)  # the end needs no flush
+        await give(0, last=1)
+        assert ctx.get(dut.done)
+
+    simulate(dut, bench)
+
+
+def written_by(dut, beats, space, flushes=False):
+    """What is written. With ``flushes`` beats come at random times, and so do flushes."""
     found = {"data": [], "requests": []}
 
     async def bench(ctx):
         rng = random.Random("bus")
+        offered = False
         waiting = list(beats)
         for name, value in (("address", 0x4000), ("space", space), ("launch", 1)):
             ctx.set(getattr(dut, name), value)
         await ctx.tick()
         ctx.set(dut.launch, 0)
         for _ in range(150):
-            ctx.set(dut.beats.valid, bool(waiting))
-            if waiting:
+            offered = bool(waiting) and (offered or not flushes or rng.random() < 0.3)
+            ctx.set(dut.flush, flushes and rng.random() < 0.5)
+            ctx.set(dut.beats.valid, offered)
+            if offered:
                 ctx.set(dut.beats.payload, waiting[0])
             ctx.set(dut.write_data.ready, rng.random() < 0.7)
             ctx.set(dut.write_request.ready, rng.random() < 0.3)
-            if waiting and ctx.get(dut.beats.ready):
+            if offered and ctx.get(dut.beats.ready):
                 waiting.pop(0)
+                offered = False
             if ctx.get(dut.write_data.valid & dut.write_data.ready):
                 found["data"].append((ctx.get(dut.write_data.payload.data), ctx.get(dut.write_data.payload.strobe)))
             if ctx.get(dut.write_request.valid & dut.write_request.ready):

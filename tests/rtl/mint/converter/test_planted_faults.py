@@ -40,6 +40,9 @@ FAULTS = {
     "last_beat_whole": (checks.check_beat_builder, "beat_builder", "Mux(ends, last, whole)", "whole"),
     "beyond_the_space": (checks.check_region_writer, "regions", "beat.bytes <= space", "beat.bytes <= space + 1"),
     "address_stays": (checks.check_region_writer, "regions", "address.eq(address + (collected <<", "address.eq(address + (1 <<"),
+    "flush_is_ignored": (checks.check_region_writer, "regions", "~open_ | (self.flush & ~self.beats.valid)", "~open_"),
+    "flush_cuts_a_burst": (checks.check_region_writer, "regions", "(self.flush & ~self.beats.valid)", "self.flush"),
+    "flush_goes_on": (checks.check_region_writer, "regions", "(self.flush & ~self.beats.valid)", "~self.beats.valid"),
     "request_too_long": (checks.check_region_reader, "regions", "left > REQUEST_BEATS", "left > 2 * REQUEST_BEATS"),
 }  # fmt: skip
 FAULTS |= {

@@ -1,33 +1,33 @@
-"""An operand that is converted on its way in: read from its first byte to its last, once a pass over its rows."""
+"""A tensor that is converted on its way: from its first byte to its last, once a pass over its rows."""
 
-from sw.plan.stored_operand import StoredOperand
+from sw.plan.kept_matrix import KeptMatrix
 
-__all__ = ["ConvertedOperand"]
+__all__ = ["ConvertedTensor"]
 
 
-class ConvertedOperand:
-    """Counts the beats of A, or of B.
+class ConvertedTensor:
+    """Counts the beats of A, B or C.
 
     Parameters
     ----------
-    tensor: ``a`` or ``b``. stored: how it lies in memory; None where it is not converted. bus_bytes: of a beat.
-    rows: of the operand. beats: what a run counts, by reference (:mod:`.reads`).
+    counter: of its beats. stored: how it lies in memory; None where it is not converted. bus_bytes: of a beat.
+    rows: of the tensor. beats: what a run counts, by reference (:mod:`.reads`).
     """
 
     def __init__(
-        self, tensor: str, stored: StoredOperand | None, bus_bytes: int, rows: int, beats: dict[str, int]
+        self, counter: str, stored: KeptMatrix | None, bus_bytes: int, rows: int, beats: dict[str, int]
     ) -> None:
         self.enabled = stored is not None
         self.beats_of_pass = 0 if stored is None else stored.kept.beats(bus_bytes)
         self.rows = rows
         self.beats = beats
         self.passes = 0
-        self._counter = f"read_{tensor}_data"
+        self._counter = counter
         self._last_begin = 0
         self._read = self.beats_of_pass  # of the present pass
 
     def stream(self, rows: tuple[int, int]) -> int:
-        """A tile's rows come. Returns the beats that come with them.
+        """A tile's rows come, or leave. Returns the beats that move with them.
 
         These are what is left of the pass before, and those of rows before the tile's, as if rows were of one length.
         """
