@@ -89,9 +89,9 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
     most = max(1, budget.visits // (TUNED_GROWTH if tuned else 1))
     # Fibers of B that are streamed are whole; tiles of its columns are as wide as there are PEs, or less.
     whole = ("k" if stationary else "j") if streams_b else ""
-    if design.converts and not tuned and rng.random() < 0.7:
-        # So that this operand can be converted on its way in; C can be whatever is whole.
-        whole += {"a": "k", "b": "j", "c": ""}[rng.choice(design.converts)]
+    operands = design.converts.replace("c", "")  # C can be converted whatever is whole
+    if operands and not tuned and rng.random() < 0.7:
+        whole += {"a": "k", "b": "j"}[rng.choice(operands)]  # so that this one can be converted on its way in
     width = min(sizes["j"], rng.randint(1, design.pe.count)) if stationary else 0
     if width:
         whole += "j"
