@@ -147,9 +147,7 @@ class ConvertedC(Unit):
         for n in range(len(self.WRITERS)):
             connect(m, writer.write_request[n], flipped(self.write_request[n]))
             connect(m, writer.write_data[n], flipped(self.write_data[n]))
-        begun, launched = Signal(), Signal()  # the settings are being checked; they are right
-        with m.If(self.words.valid):
-            m.d.sync += begun.eq(1)
+        launched = Signal()  # the settings are right
         with m.If(control.launch):
             m.d.sync += launched.eq(1)
         target = self.settings.formats.target
@@ -157,7 +155,7 @@ class ConvertedC(Unit):
         m.d.comb += [
             *(block.settings.eq(self.settings) for block in (control, encoder, writer)),
             control.reading.eq(self.settings),
-            control.start.eq(self.words.valid & ~begun),
+            control.start.eq(self.words.valid),  # begins once, until the reset
             control.encodes.eq(1),
             control.written.eq(writer.done & self.written.all()),
             writer.launch.eq(control.launch),
