@@ -15,7 +15,7 @@ from sw.plan.plan import Plan, plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import MemoryImage, build_image
 from sw.runtime.registers import CONVERSION, REGISTERS, ErrorCode, field_value, pack_fields
-from sw.runtime.simulation.engine import bus_timing, library_of, open_simulation, run_rtl
+from sw.runtime.simulation.engine import bus_timing, library_of, observe, open_simulation, run_rtl
 from sw.runtime.simulation.loader import Simulation
 from sw.runtime.simulation.sources import accelerator_sources
 from tests.verif.test_end_to_end import random_operand, scheme
@@ -103,6 +103,22 @@ class Spoiled:
         assert compare_bits(self.golden, self.image.c(self.driver.read("C_NNZ"))).correct
         for name, region in self.image.regions.items():
             region.data[:] = self.pristine[name]
+
+    def check_reset(self, *after: int) -> None:
+        """A soft reset so many cycles after the begin of a run; each time the next run is whole."""
+        for cycles in after:
+            self.begin()
+            assert not self.simulation.run(cycles)
+            self.driver.soft_reset()
+            while self.driver.busy:
+                pass
+            self.good()
+
+    def check_stall(self, least: int) -> None:
+        """The counter of the stall says what its monitor does, and more than ``least``."""
+        self.good()
+        stalls = self.driver.counters()["stall_conversion"]
+        assert stalls == observe(self.simulation, self.image)["stall_conversion"] > least
 
     def conversion(self, **fields: int) -> int:
         word = self.image.registers[self.register]

@@ -11,7 +11,7 @@ from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
 from sw.plan.plan import plan
 from sw.runtime.registers import CONVERTED, ErrorCode, pack_fields
-from sw.runtime.simulation.engine import observe, run_rtl
+from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
 from tests.verif.converted import Spoiled, check, converting, stored
 from tests.verif.test_end_to_end import random_operand, scheme
@@ -152,20 +152,12 @@ def test_entries_out_of_place() -> None:
 def test_soft_reset_in_the_middle() -> None:
     """Between launch and the last pass; the next run is whole."""
     made = Spoiled("a", "zvc", (4, 5, 20), "jik")
-    for cycles in (90, 130, 200, 400):
-        made.begin()
-        assert not made.simulation.run(cycles)
-        made.driver.soft_reset()
-        while made.driver.busy:
-            pass
-        made.good()
+    made.check_reset(90, 130, 200, 400)
     made.simulation.close()
 
 
 def test_the_stall_is_what_its_monitor_counts() -> None:
     """A dense A with few nonzeros keeps the engine waiting, and the counter says how long."""
     made = Spoiled("a", "dense", (13, 12, 20))
-    made.good()
-    stalls = made.driver.counters()["stall_conversion"]
-    assert stalls == observe(made.simulation, made.image)["stall_conversion"] > 20
+    made.check_stall(20)
     made.simulation.close()

@@ -12,7 +12,7 @@ from sw.golden.spgemm import multiply
 from sw.plan.plan import plan
 from sw.plan.tiles_of_b import every_tile_fits, passes_made_over_b
 from sw.runtime.registers import CONVERTED, ErrorCode, pack_fields
-from sw.runtime.simulation.engine import observe, run_rtl
+from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
 from tests.verif.converted import Spoiled, check, converting, stored
 from tests.verif.test_converted_a import rows_of
@@ -184,20 +184,12 @@ def test_entries_out_of_place() -> None:
 def test_soft_reset_in_the_middle() -> None:
     """Between launch and the last pass; the next run is whole."""
     made = Spoiled("b", "zvc", (4, 12, 5))
-    for cycles in (90, 130, 200, 400):
-        made.begin()
-        assert not made.simulation.run(cycles)
-        made.driver.soft_reset()
-        while made.driver.busy:
-            pass
-        made.good()
+    made.check_reset(90, 130, 200, 400)
     made.simulation.close()
 
 
 def test_the_stall_is_what_its_monitor_counts() -> None:
     """A dense B with few nonzeros keeps the loader waiting, and the counter says how long."""
     made = Spoiled("b", "dense", (13, 12, 20))
-    made.good()
-    stalls = made.driver.counters()["stall_conversion"]
-    assert stalls == observe(made.simulation, made.image)["stall_conversion"] > 20
+    made.check_stall(20)
     made.simulation.close()

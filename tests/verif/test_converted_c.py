@@ -9,7 +9,6 @@ import pytest
 from sw.formats.csr import Csr
 from sw.plan.plan import plan
 from sw.runtime.registers import CONVERTED, ErrorCode
-from sw.runtime.simulation.engine import observe
 from sw.scheme.scheme import Scheme
 from tests.verif.converted import Spoiled, check, converting, stored
 from tests.verif.test_converted_a import rows_of
@@ -136,22 +135,14 @@ def test_wrong_registers(coo: Spoiled) -> None:
 def test_soft_reset_in_the_middle() -> None:
     """Between the first row and the last beat; the next run is whole."""
     made = Spoiled("c", "dense", (4, 12, 5))
-    for cycles in (90, 200, 300, 400):
-        made.begin()
-        assert not made.simulation.run(cycles)
-        made.driver.soft_reset()
-        while made.driver.busy:
-            pass
-        made.good()
+    made.check_reset(90, 200, 300, 400)
     made.simulation.close()
 
 
 def test_the_stall_is_what_its_monitor_counts() -> None:
     """Rows of a dense C with few nonzeros wait for beats of zeros, and the counter says how long."""
     made = Spoiled("c", "dense", (13, 12, 20))
-    made.good()
-    stalls = made.driver.counters()["stall_conversion"]
-    assert stalls == observe(made.simulation, made.image)["stall_conversion"] > 3
+    made.check_stall(3)
     made.simulation.close()
 
 

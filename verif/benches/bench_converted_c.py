@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -238,6 +239,9 @@ class ConvertedCBench(StreamBench):
         """Beats of records and frame."""
         return [self.memory.beats[f"write_request__{n}"] for n in WRITERS]
 
+    def has_in_memory(self, beats: list[int]) -> bool:
+        return self.in_memory() == beats
+
     def known(self, rows: int) -> tuple[int, list[int]]:
         """What these first rows decide: records, and beats of records and frame that are full."""
         first = Operand(self.operand.columns, [*self.operand.rows[:rows], *[[]] * (len(self.operand.rows) - rows)])
@@ -384,7 +388,7 @@ async def rows_are_flushed(dut: Any, kind: str, backpressure: str) -> None:
         # A burst that began with a flush is as long as any other.
         assert all((now - old) % bench.longest == 0 for now, old in zip(bench.in_memory(), before, strict=True))
         bench.flushing = repeat(True)
-        await bench.wait(lambda beats=beats: bench.in_memory() == beats, f"{beats} beats are not in memory")  # type: ignore[misc]
+        await bench.wait(partial(bench.has_in_memory, beats), f"{beats} beats are not in memory")
         assert int(bench.dut.records.value) == records, f"{int(bench.dut.records.value)} records of {records}"
         coverage.hit("flushed", any(beats))
         await bench.cycles(50)
