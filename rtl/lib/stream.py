@@ -64,7 +64,9 @@ class StreamQueue(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.d.comb += self.i.ready.eq(self.level != self.depth)
+        # Of a depth that is a power of two the highest bit says that nothing more fits.
+        full = self.level[-1] if self.depth & (self.depth - 1) == 0 else self.level == self.depth
+        m.d.comb += self.i.ready.eq(~full)
         enter = Signal()
         leave = Signal()
         m.d.comb += [enter.eq(self.i.valid & self.i.ready), leave.eq(self.o.valid & self.o.ready)]
@@ -93,8 +95,9 @@ class StreamQueue(Block):
             m.d.sync += read_index.eq(_next(read_index, self.depth))
         if self.depth == 2:
             slots = Array(Signal(self.shape, reset_less=True, name=f"slot{n}") for n in range(2))
+            # The free one follows the input whether or not an item comes, so that it does not wait to be told.
             for n, slot in enumerate(slots):
-                with m.If(enter & (write_index == n)):
+                with m.If(self.i.ready & (write_index == n)):
                     m.d.sync += slot.eq(self.i.payload)
             m.d.comb += self.o.payload.eq(Mux(read_index, slots[1], slots[0]))
             return
@@ -157,17 +160,21 @@ class StreamSkid(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         full = Signal()  # the item in `spare` waits behind the one at the output
+        ready = Signal(init=1)  # the contrary, for the other side: `full` has a reader in each bit
         spare = Signal(self.shape, reset_less=True)
-        m.d.comb += self.i.ready.eq(~full)
+        m.d.comb += self.i.ready.eq(ready)
         with m.If(self.o.ready | ~self.o.valid):
-            m.d.sync += full.eq(0)
+            m.d.sync += [full.eq(0), ready.eq(1)]
             m.d.sync += self.o.valid.eq(full | self.i.valid)
             with m.If(full):
                 m.d.sync += self.o.payload.eq(spare)
             with m.Else():
                 m.d.sync += self.o.payload.eq(self.i.payload)
-        with m.Elif(self.i.valid & ~full):
-            m.d.sync += [full.eq(1), spare.eq(self.i.payload)]
+        with m.Elif(self.i.valid):
+            m.d.sync += [full.eq(1), ready.eq(0)]
+        # Whether or not it is needed, so that its register waits for neither side.
+        with m.If(~full):
+            m.d.sync += spare.eq(self.i.payload)
         return m
 
 
