@@ -91,11 +91,14 @@ class LinePacker(Block):
         line = Signal(POSITION_WIDTH)  # index of the line that the word begins in
         total = Signal(range(2 * lanes))
         rotated = [Signal(64, name=f"rotated{n}") for n in range(lanes)]  # the word's, each in its lane of a line
-        crosses = total[shift]
+        # Free lanes of the line in progress but one. Whether a word is ready follows from these: `lane` has hundreds of readers.
+        rest = Signal(range(lanes), init=lanes - 1)
+        crosses = Signal()
         take = Signal()
         leaves = Signal()  # a line, with this word
         m.d.comb += [
             total.eq(lane + word.count),
+            crosses.eq(word.count > rest),
             line.eq(self.position[shift:]),
             self.after.eq(Cat(lane, line) + word.count),
             leaves.eq(crosses),
@@ -126,19 +129,27 @@ class LinePacker(Block):
             for n in range(lanes):
                 m.d.comb += out.payload.mask[n].eq(n >= written)
         with m.If(take):
-            m.d.sync += self.position.eq(self.after)
+            m.d.sync += [self.position.eq(self.after), rest.eq(~self.after[:shift])]
             with m.If(crosses):
                 m.d.sync += written.eq(0)
         with m.If(self.flush):
             m.d.sync += flushing.eq(1)
         if self.has_apart:
-            self._part(m, line, total, take, leaves, flushing, written)
+            self._part(m, line, total, take, leaves, flushing, written, rest)
         with m.If(self.restart):
-            m.d.sync += [self.position.eq(0), written.eq(0)]
+            m.d.sync += [self.position.eq(0), rest.eq(lanes - 1), written.eq(0)]
         return m
 
     def _part(
-        self, m: Module, line: Signal, total: Signal, take: Signal, leaves: Signal, flushing: Signal, written: Signal
+        self,
+        m: Module,
+        line: Signal,
+        total: Signal,
+        take: Signal,
+        leaves: Signal,
+        flushing: Signal,
+        written: Signal,
+        rest: Signal,
     ) -> None:
         """Fibers in lines of their own: the first word says which line, the last one hands out what there is of it."""
         lanes, out = self.lanes, self.lines
@@ -158,8 +169,8 @@ class LinePacker(Block):
                 # The lanes beyond a whole line follow in a line of their own.
                 m.d.sync += flushing.eq(total > lanes)
                 with m.If(total < lanes):
-                    m.d.sync += self.position[:shift].eq(0)
+                    m.d.sync += [self.position[:shift].eq(0), rest.eq(lanes - 1)]
         with m.If(self.apart & flushing & out.ready):
-            m.d.sync += [self.position[:shift].eq(0), written.eq(0)]
+            m.d.sync += [self.position[:shift].eq(0), rest.eq(lanes - 1), written.eq(0)]
         with m.If(self.restart):
             m.d.sync += begins.eq(1)
