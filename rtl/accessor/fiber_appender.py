@@ -40,11 +40,11 @@ class FiberAppender(Block):
     capacity : In(address_width)
         Bytes that may be written from ``region`` on, counted as if each element took 8.
     restart : In(1)
-        The next fiber goes to the region's begin again. Only between fibers, after a flush and while ``settled``.
-    position, after : Out(POSITION_WIDTH)
-        Elements appended since ``restart``, the next element's position; the same with the word at hand.
+        The next fiber goes to the region's begin again. Only between fibers, after a flush, while ``settled``.
+    position : Out(POSITION_WIDTH)
+        Elements appended since ``restart``, the next element's position.
     keep_lines : In(POSITION_WIDTH), kept : Out(stream(packed_line))
-        With ``keeps``: so many lines of the region go this way. Changes only with ``restart``.
+        With ``keeps``: so many lines of the region go this way, none before the first ``restart``. Changes only with ``restart``.
     words : In(stream)
         Fibers; nothing is taken beyond the capacity.
     ends : Out(stream)
@@ -52,7 +52,7 @@ class FiberAppender(Block):
     flush : In(1)
         Sends what waits for a full beat. The line goes on with further strobes afterwards.
     settled : Out(1), sent : Out(1)
-        No flush is pending; a flush ends in this cycle.
+        No flush of a cycle before is pending; a flush ends in this cycle.
     requests : Out(REQUESTS_WIDTH)
         As :class:`LineWriter`: in the cycle of ``sent``, those of all that was flushed.
     overflow : Out(1), needed : Out(address_width)
@@ -85,7 +85,7 @@ class FiberAppender(Block):
                 "region": In(address_width),
                 "capacity": In(address_width),
                 "restart": In(1),
-                **dict.fromkeys(("position", "after"), Out(POSITION_WIDTH)),
+                "position": Out(POSITION_WIDTH),
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "ends": Out(stream.Signature(POSITION_WIDTH)),
                 "flush": In(1),
@@ -127,7 +127,7 @@ class FiberAppender(Block):
         shift = lanes.bit_length()
         bytes_after = Signal(self.address_width)
         allowed = Signal()
-        flushing = Signal()  # the writer has not come to the end of what was flushed
+        flushing = Signal()  # packer and writer have not come to the end of what was flushed
         # Far from the region's end a word always fits. Near it, a word waits until its end has been compared.
         roomy = Signal()
         checked = Signal()
@@ -141,7 +141,6 @@ class FiberAppender(Block):
         ]
         m.d.comb += [
             self.position.eq(packer.position),
-            self.after.eq(packer.after),
             free.eq(element_count(self.capacity) - packer.position),
             bytes_after.eq(byte_count(packer.after)),
             allowed.eq(~flushing & (roomy | (checked & fits)) & (ends.i.ready | ~word.last)),
@@ -154,8 +153,13 @@ class FiberAppender(Block):
             packer.restart.eq(self.restart),
         ]
         line = packer.lines.payload
-        keep = line.index < self.keep_lines if self.keeps else Const(0, 1)
+        keep = Signal() if self.keeps else Const(0, 1)
         if self.keeps:
+            # Known of the line in progress before a word completes it.
+            with m.If(packer.words.valid & packer.words.ready):
+                m.d.sync += keep.eq((packer.after >> (shift - 1)) < self.keep_lines)
+            with m.If(self.restart):
+                m.d.sync += keep.eq(self.keep_lines != 0)
             m.d.comb += [self.kept.valid.eq(packer.lines.valid & keep), self.kept.payload.eq(line)]
         m.d.comb += [
             writer.lines.valid.eq(packer.lines.valid & ~keep),
@@ -163,16 +167,16 @@ class FiberAppender(Block):
             writer.lines.payload.address.eq(line_address(self.region, line.index, lanes)),
             writer.lines.payload.data.eq(line.data),
             writer.flush.eq(packer.flushed),
-            self.settled.eq(packer.idle & ~self.flush & ~flushing),
+            self.settled.eq(~flushing),
             self.requests.eq(writer.requests),
-            self.idle.eq(packer.idle & ~self.flush & ~flushing & writer.idle),
+            self.idle.eq(~self.flush & ~flushing & writer.idle),
         ]
         words = Cat(bit.replicate(2) for bit in line.mask) if self.packed is None else line.words
         m.d.comb += writer.lines.payload.words.eq(words)
         m.d.comb += self.sent.eq(writer.flushed)
-        with m.If(packer.flushed):
+        with m.If(self.flush):
             m.d.sync += flushing.eq(1)
-        with m.Elif(writer.flushed):
+        with m.Elif(packer.idle & writer.flushed):
             m.d.sync += flushing.eq(0)
         with m.If(self.words.valid & packer.idle & ~roomy & checked & ~fits):
             m.d.sync += [self.overflow.eq(1), self.needed.eq(bytes_after)]

@@ -110,7 +110,8 @@ class ScratchRing(Block):
         index = line.index[: law + 1]
         m.d.comb += [
             origin.eq(Mux(used == 0, 0, following)),
-            fresh.eq(line.index >= present),
+            # A line comes first where the ones before it end: it is new, or the newest one.
+            fresh.eq(line.index[0] == present[0]),
             writes.i.valid.eq(self.kept.valid & (~fresh | (used < self.lines))),
             self.kept.ready.eq(writes.i.ready & (~fresh | (used < self.lines))),
             takes.eq(self.kept.valid & self.kept.ready & fresh),

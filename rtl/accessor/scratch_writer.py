@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
-from ..lib.stream import StreamQueue, StreamRegister
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..storage import element_count, line_bytes
 from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, scratch_places, sram_write, write_beat, write_request
 from .fiber_appender import FiberAppender
@@ -114,8 +114,8 @@ class ScratchWriter(Block):
         )
         connect(m, flipped(self.write_request), appender.write_request)
         connect(m, flipped(self.write_data), appender.write_data)
-        # Left through a queue, so that no word waits for what the ring finds of its line in the same cycle.
-        m.submodules.kept = kept = StreamQueue(shape=packed_line(self.lanes), depth=2)
+        # Left through a register, so that no word waits for what the ring finds of its line in the same cycle.
+        m.submodules.kept = kept = StreamSkid(shape=packed_line(self.lanes))
         connect(m, appender.kept, kept.i)
         connect(m, kept.o, ring.kept)
         connect(m, ring.sram_write, flipped(self.sram_write))
@@ -154,9 +154,8 @@ class ScratchWriter(Block):
         allowed = Signal()
         taken = Signal()
         first_element = Signal(POSITION_WIDTH)
-        complete = Signal(scratch_fiber(self.scratch_slots))
         m.d.comb += [
-            appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled & (kept.level == 0)),
+            appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled & ~kept.o.valid),
             allowed.eq((~self.first | fresh) & (pending.level <= PENDING - 2) & (~told.o.valid | self.results.ready)),
             appender.words.payload.eq(word),
             appender.words.valid.eq(self.words.valid & allowed),
@@ -167,29 +166,26 @@ class ScratchWriter(Block):
         ]
         with m.If(appender.restart):
             m.d.sync += [fresh.eq(1), first_element.eq(0), present.eq(self.slot), offset.eq(start)]
-        with m.If(taken & word.last):
-            m.d.sync += [
-                fresh.eq(0),
-                first_element.eq(appender.after),
-                complete.slot.eq(present),
-                complete.position.eq(first_element),
-                complete.length.eq(appender.after - first_element),
-            ]
+        # Nothing is taken between a fiber's last word and the end of its flush.
+        with m.If(appender.sent):
+            m.d.sync += [fresh.eq(0), first_element.eq(appender.position)]
 
         retired = Signal(REQUESTS_WIDTH)
         surplus = Signal(REQUESTS_WIDTH)
-        arrived = ~surplus[-1] & (kept.level == 0) & ring.idle
+        arrived = ~surplus[-1] & ~kept.o.valid & ring.idle
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),
-            pending.i.payload.fiber.eq(complete),
+            pending.i.payload.fiber.slot.eq(present),
+            pending.i.payload.fiber.position.eq(first_element),
+            pending.i.payload.fiber.length.eq(appender.position - first_element),
             pending.i.payload.requests.eq(appender.requests),
             surplus.eq(retired - pending.o.payload.requests),
             told.i.valid.eq(pending.o.valid & arrived),
             told.i.payload.eq(pending.o.payload.fiber),
             pending.o.ready.eq(told.i.ready & arrived),
             self.idle.eq(
-                appender.idle & (kept.level == 0) & ring.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid
+                appender.idle & ~kept.o.valid & ring.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid
             ),
         ]
         return m
