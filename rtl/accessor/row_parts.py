@@ -137,7 +137,9 @@ class RowParts(Block):
         self._ask(m, begins, begun, through[shift:], writes & ~begun, step, visited)
 
         differ = Cat(line[n] != (line[n - 1] if n else kept[words]) for n in range(words))
-        next_part, next_row, some_left, several, lowest = self._note(m, writes, visited, valid & differ, at_place)
+        next_part, next_row, some_left, several, lowest = self._note(
+            m, writes, visited, valid & differ, place, at_place
+        )
 
         # A row's parts, one a cycle; where they lie is known a cycle later.
         index = Signal(range(words))
@@ -192,19 +194,26 @@ class RowParts(Block):
         return m
 
     def _note(
-        self, m: Module, writes: Signal, visited: Signal, differ: Value, at_place: Signal
+        self, m: Module, writes: Signal, visited: Signal, differ: Value, place: Signal, at_place: Signal
     ) -> tuple[Signal, Signal, Value, Value, Value]:
         """Which places have a part of each row that ends in the lines at hand, the row in front first.
 
         Returns what takes a part away and what a row; whether the row in front has any part and several; the first one's place.
         """
         left, *others = rows = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(2 * self.lanes)]
-        some, several, lowest = _lowest(left)
+        # Found of what the row in front will have, so that nothing is counted in the cycle in which it hands out a part.
+        some, several, lowest = Signal(), Signal(), Signal(range(MOST_PARTS))
         next_part, next_row = Signal(), Signal()
         # What a line says of its place comes in the cycle after it, while the place's bits are 0; `ends` is 0 in other cycles.
         told, ends = Signal(), Signal(len(rows))
         m.d.sync += [told.eq(writes & visited), ends.eq(Mux(writes, differ, 0))]
-        following = [Mux(several, left & (left - 1), others[0]), *others[1:], Const(0, MOST_PARTS)]
+        following = [Mux(several, left & ~(Const(1) << lowest), others[0]), *others[1:], Const(0, MOST_PARTS)]
+        with m.If(next_part):
+            m.d.sync += Cat(some, several, lowest).eq(Cat(*_lowest(following[0])))
+        with m.Elif(told & ends[0]):
+            m.d.sync += [some.eq(1), several.eq(some)]
+            with m.If(~some):
+                m.d.sync += lowest.eq(place - 1)  # places rise
         for n in range(MOST_PARTS):
             tells = told & at_place[n + 1]
             with m.If(next_part | tells):
