@@ -37,7 +37,7 @@ class TilePositions(Block):
     ends : In(stream(POSITION_WIDTH))
         End of each row; none is taken of a silent tile.
     row_done : In(1)
-        Pulse: a row of a silent tile has ended.
+        Pulse: a row of a silent tile has ended; of others there is none.
     open : Out(1)
         The rows' elements may come: the base has been taken.
     rows_left : Out(POSITION_WIDTH)
@@ -93,16 +93,17 @@ class TilePositions(Block):
         connect(m, flipped(self.write_request), writer.write_request)
         connect(m, flipped(self.write_data), writer.write_data)
         some = Signal()  # the tile has rows
-        ended = Signal()  # a row ends in this cycle
+        ended, written = Signal(), Signal()  # a row ends in this cycle; its end is written
+        over = self.rows_left == 0  # a cycle after the last row
         m.d.comb += [
             writer.run.payload.address.eq(word_address(self.region, self.first_row)),
             writer.run.payload.count.eq(self.rows_left + 1),
             writer.words.payload.eq(self.ends.payload),
+            ended.eq(self.row_done | written),
             self.idle.eq(writer.idle),
         ]
         with m.If(ended | (self.settled & self.start)):
             m.d.sync += self.rows_left.eq(Mux(self.settled, self.rows, self.rows_left - 1))
-        last = self.rows_left == 1
         with m.FSM(init="SETTLED"):
             with m.State("SETTLED"):
                 m.d.comb += [self.settled.eq(1), self.open.eq(1)]
@@ -128,15 +129,13 @@ class TilePositions(Block):
                     self.open.eq(1),
                     writer.words.valid.eq(self.ends.valid),
                     self.ends.ready.eq(writer.words.ready),
-                    ended.eq(self.ends.valid & self.ends.ready),
+                    written.eq(self.ends.valid & self.ends.ready),
+                    self.flush.eq(over),
                 ]
-                with m.If(ended & last):
-                    m.next = "FLUSH"
+                with m.If(over):
+                    m.next = "SETTLED"
             with m.State("COUNT"):
-                m.d.comb += [self.open.eq(1), ended.eq(self.row_done)]
-                with m.If(ended & last):
-                    m.next = "FLUSH"
-            with m.State("FLUSH"):
-                m.d.comb += [self.open.eq(1), self.flush.eq(1)]
-                m.next = "SETTLED"
+                m.d.comb += [self.open.eq(1), self.flush.eq(over)]
+                with m.If(over):
+                    m.next = "SETTLED"
         return m

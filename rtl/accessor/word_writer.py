@@ -65,23 +65,25 @@ class WordWriter(Block):
         offset_bits = (WORD_BYTES * words_per_beat - 1).bit_length()
         beat_address = Signal(self.address_width - offset_bits)
         remaining = Signal(POSITION_WIDTH)
+        more = Signal()  # remaining != 0
         index = Signal(range(words_per_beat))
         held = Signal(64 * self.lanes)
         present = Signal(words_per_beat)
         complete = Signal()  # the held line is to be written
 
         m.d.comb += [
-            self.run.ready.eq((remaining == 0) & ~complete),
-            self.words.ready.eq((remaining != 0) & ~complete),
+            self.run.ready.eq(~more & ~complete),
+            self.words.ready.eq(more & ~complete),
             writer.lines.valid.eq(complete),
             writer.lines.payload.address.eq(beat_address << offset_bits),
             writer.lines.payload.data.eq(held),
             writer.lines.payload.words.eq(present),
-            self.idle.eq((remaining == 0) & ~complete & writer.idle),
+            self.idle.eq(~more & ~complete & writer.idle),
         ]
         with m.If(self.run.valid & self.run.ready):
             m.d.sync += [
                 remaining.eq(self.run.payload.count),
+                more.eq(self.run.payload.count != 0),
                 beat_address.eq(self.run.payload.address >> offset_bits),
                 index.eq(self.run.payload.address[2:offset_bits]),
                 present.eq(0),
@@ -92,9 +94,10 @@ class WordWriter(Block):
                 present.bit_select(index, 1).eq(1),
                 index.eq(index + 1),
                 remaining.eq(remaining - 1),
+                more.eq(remaining != 1),
                 complete.eq((index == words_per_beat - 1) | (remaining == 1)),
             ]
         with m.If(complete & writer.lines.ready):
             m.d.sync += [complete.eq(0), present.eq(0), beat_address.eq(beat_address + 1), index.eq(0)]
-            m.d.comb += writer.flush.eq(remaining == 0)
+            m.d.comb += writer.flush.eq(~more)
         return m
