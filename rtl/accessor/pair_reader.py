@@ -118,15 +118,18 @@ class PairReader(Block):
             self.places.valid.eq(planned & primed & one.valid),
             self.places.payload.eq(one.payload),
         ]
+        # A word of the first goes by itself, as a place, or with a pair. Whether it has come and its own reader say, not this.
+        alone = (single & ~primed) | (planned & ~primed & ~told)
+        placed = planned & primed
+        m.d.comb += one.ready.eq(alone | (placed & self.places.ready) | (~placed & out.ready & (single | other.valid)))
         with m.If(single):
-            m.d.comb += [out.valid.eq(primed & one.valid), one.ready.eq(~primed | out.ready)]
+            m.d.comb += out.valid.eq(primed & one.valid)
             with m.If(one.valid & one.ready):
                 m.d.sync += [previous.eq(one.payload), primed.eq(1)]
         with m.Elif(planned):
             m.d.comb += [
                 out.valid.eq(told & other.valid),
                 other.ready.eq(told & out.ready),
-                one.ready.eq(Mux(primed, self.places.ready, ~told | goes)),
             ]
             with m.If(goes):
                 m.d.sync += told.eq(0)
@@ -137,7 +140,6 @@ class PairReader(Block):
         with m.Else():
             m.d.comb += [
                 out.valid.eq(one.valid & other.valid),
-                one.ready.eq(goes),
-                other.ready.eq(goes),
+                other.ready.eq(one.valid & out.ready),
             ]
         return m

@@ -56,6 +56,7 @@ class RowSplitter(Block):
         m = Module()
         lanes = self.lanes
         remaining = Signal(POSITION_WIDTH)  # rows not yet cut
+        some_left = Signal()  # remaining != 0
         fresh = Signal(init=1)  # nothing of the present row has been handed out
         beats_left = Signal(POSITION_WIDTH + 1)  # of the present row behind the present beat, less 1
         at_last = beats_left[-1]
@@ -113,7 +114,7 @@ class RowSplitter(Block):
             fills_beat.eq(~ends | (row.end == 0)),
         ]
         stale = open_beat & fresh & ~row.empty & row.apart  # the beat at hand is used up
-        active = rows.o.valid & (remaining != 0) & ~stale
+        active = rows.o.valid & some_left & ~stale
         m.d.comb += [
             out.valid.eq(active & (row.empty | self.beats.valid)),
             word.line.eq(self.beats.payload),
@@ -132,13 +133,13 @@ class RowSplitter(Block):
                 beats_left.eq(Mux(fresh, row.more, beats_left) - Cat(~fresh, fresh)),
             ]
             with m.If(word.last):
-                m.d.sync += remaining.eq(remaining - 1)
+                m.d.sync += [remaining.eq(remaining - 1), some_left.eq(remaining != 1)]
         # What the last beat holds beyond the run, or before a gap, belongs to nobody.
-        with m.If(((remaining == 0) & open_beat) | (rows.o.valid & (remaining != 0) & stale)):
+        with m.If((~some_left & open_beat) | (rows.o.valid & some_left & stale)):
             m.d.comb += self.beats.ready.eq(1)
             with m.If(self.beats.valid):
                 m.d.sync += open_beat.eq(0)
-        m.d.comb += self.idle.eq((remaining == 0) & ~open_beat)
+        m.d.comb += self.idle.eq(~some_left & ~open_beat)
         with m.If(self.start):
-            m.d.sync += remaining.eq(self.rows)
+            m.d.sync += [remaining.eq(self.rows), some_left.eq(self.rows != 0)]
         return m

@@ -120,7 +120,8 @@ class RunRequester(Block):
             request.payload.beats.eq(pending),
             request.payload.follows.eq(follows),
             sent.eq(request.valid & request.ready),
-            sized.o.ready.eq(~some | sent | ~(full | waiting | coming.gap)),
+            # A row that comes meets a request that can be sent where there is no place for it.
+            sized.o.ready.eq(~some | request.ready | ~(full | waiting | coming.gap)),
             self.idle.eq(~some & nothing_comes),
         ]
         m.d.sync += waiting.eq(request.valid & ~request.ready)

@@ -76,7 +76,7 @@ class WordReader(Block):
 
         run, request = self.run.payload, self.read_request
         first_word = run.address[2:offset_bits]
-        take = self.run.valid & self.run.ready & (run.count != 0)
+        take = self.run.valid & self.run.ready
         # One sum sizes a run, and takes a beat off it that is used up.
         left = Signal(len(index) + BEATS_WIDTH)
         used = Signal()
@@ -91,11 +91,14 @@ class WordReader(Block):
             request.payload.beats.eq(beats),
         ]
         with m.If(take):
-            m.d.sync += [idle.eq(0), index.eq(first_word), requested.eq(0), address.eq(run.address)]
+            m.d.sync += [index.eq(first_word), address.eq(run.address)]
+            m.d.sync += [idle.eq(run.count == 0), requested.eq(run.count == 0)]
         with m.If(request.valid & request.ready):
             m.d.sync += requested.eq(1)
         with m.If(take | used):
-            m.d.sync += [Cat(last_index, beats).eq(left), last_beat.eq(left[len(index) :] == 1)]
+            m.d.sync += Cat(last_index, beats).eq(left)
+        # Of a run that is taken a cycle later, before memory can answer.
+        m.d.sync += last_beat.eq((beats[2:] == 0) & (beats[:2] == Mux(used, 2, 1)))
 
         words = self.words
         ends_beat = (index == words_per_beat - 1) | ((index == last_index) & last_beat)
