@@ -141,7 +141,6 @@ class ChunkPeeker(Block):
         part = chunk.part
         fresh = Signal(init=1)  # the chunk's first line is awaited
         lines_left = Signal(range(NEXT_CHUNK_LINES + 1))  # after the present line
-        at_last = Signal()
         last = Signal()  # of the chunk
         row_over = Signal()
         in_row = Signal(lanes)
@@ -149,7 +148,7 @@ class ChunkPeeker(Block):
         ended = Signal()  # the segment's end has been seen, the rest of the chunk is dropped
         took = Signal()
         goes_on = Signal()
-        m.d.comb += [last.eq(Mux(fresh, chunk.single, at_last)), row_over.eq(last & chunk.over)]
+        m.d.comb += row_over.eq(last & chunk.over)
         for n in range(lanes):
             before, after = fresh & (n < part.head), row_over & (part.tail != 0) & (n >= part.tail)
             m.d.comb += in_row[n].eq(~before & ~after)
@@ -177,7 +176,9 @@ class ChunkPeeker(Block):
             m.d.sync += [
                 fresh.eq(last),
                 lines_left.eq(Mux(fresh, chunk.lines, lines_left) - 1),
-                at_last.eq(Mux(fresh, chunk.lines, lines_left) == 2),
+                last.eq(Mux(fresh, chunk.lines, lines_left) == 2),
                 ended.eq(~last & (ended | above.any())),
             ]
+        with m.If(head.i.valid & head.i.ready):
+            m.d.sync += last.eq(head.i.payload.single)
         return m
