@@ -39,8 +39,8 @@ class SegmentEntries(Block):
     -------
     word : In(entry_fields), valid : In(1), bumped : In(1), beyond : In(1)
         A word, and what becomes of its segment; ``beyond`` where segments are remembered.
-    accepted : In(1), free : Out(1)
-        The word needs no packing or is packed in this cycle; its entry can be written, or it has none to write. Both: it goes.
+    packs : In(1), free : Out(1), goes : Out(1)
+        The word is empty or can be packed; its entry can be written, or it has none to write; so that it goes, if there is one.
     forget : In(1)
         Where segments are remembered. The tile is at its end: one remembered segment a cycle is forgotten.
     remembers : Out(1)
@@ -69,8 +69,8 @@ class SegmentEntries(Block):
                 "valid": In(1),
                 "bumped": In(1),
                 **({"beyond": In(1), "forget": In(1)} if remembered else {}),
-                "accepted": In(1),
-                "free": Out(1),
+                "packs": In(1),
+                **dict.fromkeys(("free", "goes"), Out(1)),
                 "remembers": Out(1),
                 "took_back": Out(1),
                 "nonzeros": Out(POSITION_WIDTH),
@@ -90,15 +90,17 @@ class SegmentEntries(Block):
         word, bumped = self.word, self.bumped
         entry = Signal(segment_entry())
         goes_to = Signal(entry_place(self.lanes, self.line_address_width))
-        waits = bumped & self.remembers  # remembered segments are bumped first
+        # Remembered segments are bumped first. Whether this one is bumped is known last.
+        turn = Mux(bumped, ~self.remembers, self.packs)
         m.d.comb += [
-            self.free.eq(~waits & (entries.i.ready | ~word.last)),
+            self.free.eq(entries.i.ready | ~word.last),
+            self.goes.eq(self.free & turn),
             self.idle.eq(entries.level == 0),
             entry.bumped.eq(bumped),
             entry.length.eq(word.total),
             entry.position.eq(Mux(bumped, word.memory_begin, word.position)),
             goes_to.eq(word.entry),
-            entries.i.valid.eq(self.valid & word.last & self.accepted & ~waits),
+            entries.i.valid.eq(self.valid & word.last & turn),
             entries.i.payload.address.eq(goes_to.address),
             entries.i.payload.mask.eq(Const(1) << goes_to.lane),
             entries.i.payload.line.eq(entry.as_value().replicate(self.lanes)),
@@ -115,21 +117,22 @@ class SegmentEntries(Block):
             shape=data.StructLayout(shape), depth=self.remembered, block_memory=self.remembered > 32
         )
         old = remembered.o.payload
-        gone = self.valid & self.free & self.accepted
         m.d.comb += [
-            # One that has entered is there before it comes out.
-            self.remembers.eq(remembered.level != 0),
             self.nonzeros.eq(old.length),
-            remembered.i.valid.eq(gone & word.last & self.beyond & ~self.bumped),
+            remembered.i.valid.eq(self.valid & self.packs & entries.i.ready & word.last & self.beyond & ~self.bumped),
             remembered.i.payload.entry.eq(word.entry),
             remembered.i.payload.begin.eq(word.memory_begin),
             remembered.i.payload.length.eq(word.total),
-            remembered.o.ready.eq(self.forget),
+            remembered.o.ready.eq(Mux(self.valid & self.bumped, entries.i.ready, self.forget)),
         ]
+        # One that has entered is there before it comes out.
+        with m.If(remembered.i.valid & remembered.i.ready):
+            m.d.sync += self.remembers.eq(1)
+        with m.Elif(remembered.o.valid & remembered.o.ready & (remembered.level == 1)):
+            m.d.sync += self.remembers.eq(0)
         with m.If(self.valid & self.bumped & remembered.o.valid):
             m.d.comb += [
                 self.took_back.eq(entries.i.ready),
-                remembered.o.ready.eq(entries.i.ready),
                 entries.i.valid.eq(1),
                 entry.length.eq(old.length),
                 entry.position.eq(old.begin),

@@ -175,7 +175,7 @@ class SegmentLoader(Block):
         planned: Value = self.planned if self.fifo_region else Const(0)
         m.d.comb += [
             step.valid.eq(self.row_sizes.valid | (sums.stepping & ~whole)),
-            step.payload.eq(Mux(self.row_sizes.valid, self.row_sizes.payload, sums.step)),
+            step.payload.eq(Mux(whole, self.row_sizes.payload, sums.step)),
             sums.planned.eq(planned),
             self.row_sizes.ready.eq(step.ready),
             self.row_places.valid.eq(places.places.valid),
@@ -183,13 +183,12 @@ class SegmentLoader(Block):
             places.places.ready.eq(self.row_places.ready | (gone & ~whole)),
         ]
 
-        skipped = Signal()  # nothing of the word is packed
+        empty = item.word.count == 0
         valid = sums.summed.valid
         m.d.comb += [
             place.eq(Mux(whole, item.place, places.places.payload)),
-            skipped.eq(place.bumped | (item.word.count == 0)),
             packer.restart.eq(self.start),
-            packer.words.valid.eq(valid & entries.free & ~skipped),
+            packer.words.valid.eq(valid & entries.free & ~place.bumped & ~empty),
             packer.words.payload.line.eq(item.word.line),
             packer.words.payload.count.eq(item.word.count),
             packer.words.payload.last.eq(item.word.last),
@@ -197,8 +196,8 @@ class SegmentLoader(Block):
             entries.word.last.eq(item.word.last),
             entries.valid.eq(valid),
             entries.bumped.eq(place.bumped),
-            entries.accepted.eq(packer.words.ready | skipped),
-            sums.summed.ready.eq(entries.free & entries.accepted),
+            entries.packs.eq(packer.words.ready | empty),
+            sums.summed.ready.eq(entries.goes),
             gone.eq(valid & sums.summed.ready),
         ]
         filled = Signal(POSITION_WIDTH)  # nonzeros of segments that are in place
@@ -216,7 +215,7 @@ class SegmentLoader(Block):
             lines_out.i.payload.line.eq(out.payload.data),
         ]
         if self.fifo_region:
-            lines = _place_apart(m, self, layout, sums, step, packer, place, ended)
+            lines = _place_apart(m, self, layout, sums, step, packer, place, ended, whole)
             unsettled = _settle(m, self, layout, sums, place, ended, lines)
         # The last line goes out when every segment has been packed.
         emptied = sums.idle & packer.idle
@@ -253,6 +252,7 @@ def _place_apart(
     packer: LinePacker,
     place: Any,
     ended: Value,
+    whole: Value,
 ) -> Value:
     """Segments whose lines and entries the plan says. Returns the lines of data that the tile's segments take so far."""
     lanes, item = loader.lanes, sums.summed.payload
@@ -272,8 +272,8 @@ def _place_apart(
         packer.apart.eq(loader.planned),
         packer.line.eq(item.position >> shift),
     ]
-    with m.If(loader.planned & loader.row_sizes.valid):
-        m.d.comb += step.payload.nonzeros.eq(lanes)  # so that as many segments fit as ``ring.lines``
+    with m.If(loader.planned & whole):
+        m.d.comb += [step.payload.nonzeros.eq(lanes), step.payload.some.eq(1)]  # so many segments fit as ``ring.lines``
     stays = ended & loader.planned & ~place.bumped
     with m.If(stays):
         m.d.sync += earlier.eq(lines)

@@ -17,8 +17,8 @@ REMEMBERED_SEGMENTS = 64
 
 
 def segment_size() -> data.StructLayout:
-    """``nonzeros`` more of a segment; ``last`` ends it."""
-    return data.StructLayout({"nonzeros": POSITION_WIDTH, "last": 1})
+    """``nonzeros`` more of a segment, ``some`` or none; ``last`` ends it."""
+    return data.StructLayout({"nonzeros": POSITION_WIDTH, "some": 1, "last": 1})
 
 
 def placement() -> data.StructLayout:
@@ -83,7 +83,7 @@ class SegmentPlacement(Block):
         m.submodules.found = found = StreamSkid(shape=placement())
         connect(m, flipped(self.places), found.o)
         size, place = self.steps.payload, found.i.payload
-        some = begun | (size.nonzeros != 0)
+        some = begun | size.some
         over = (left - size.nonzeros)[POSITION_WIDTH]
         m.d.comb += [
             found.i.valid.eq(self.steps.valid),

@@ -89,20 +89,21 @@ class WholeRows(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        sized = data.StructLayout({"row": pair(), "length": POSITION_WIDTH})
+        sized = data.StructLayout({"row": pair(), "size": segment_size()})
         m.submodules.requester = requester = RunRequester(
             lanes=lanes, address_width=self.address_width, burst_beats=self.burst_beats
         )
         m.submodules.splitter = splitter = RowSplitter(lanes=lanes)
         m.submodules.come = come = StreamSkid(shape=pair())
-        m.submodules.row_lengths = row_lengths = StreamRegister(shape=sized)
+        m.submodules.row_lengths = row_lengths = StreamRegister(
+            shape=data.StructLayout({"row": pair(), "length": POSITION_WIDTH})
+        )
         m.submodules.sized_rows = sized_rows = StreamRegister(shape=sized)
-        m.submodules.placed_rows = placed_rows = StreamRegister(shape=pair())  # in step with `places`
+        m.submodules.placed_rows = placed_rows = StreamSkid(shape=pair())  # in step with `places`
         m.submodules.row_pairs = row_pairs = StreamQueue(shape=placed_pair(), depth=ROWS_UNDER_WAY, block_memory=True)
         # What the block memory answers late in its cycle goes into a register before lengths are worked out.
         m.submodules.row_pair = row_pair = StreamRegister(shape=placed_pair())
         connect(m, flipped(self.pairs), come.i)
-        connect(m, row_lengths.o, sized_rows.i)
         connect(m, row_pairs.o, row_pair.i)
         connect(m, row_pair.o, splitter.pairs)
         connect(m, requester.read_request, flipped(self.read_request))
@@ -119,9 +120,14 @@ class WholeRows(Block):
             come.o.ready.eq(row_lengths.i.ready),
             row_lengths.i.payload.row.eq(come.o.payload),
             row_lengths.i.payload.length.eq(come.o.payload.end - come.o.payload.begin),
+            sized_rows.i.valid.eq(row_lengths.o.valid),
+            row_lengths.o.ready.eq(sized_rows.i.ready),
+            sized_rows.i.payload.row.eq(row_lengths.o.payload.row),
+            sized_rows.i.payload.size.nonzeros.eq(row_lengths.o.payload.length),
+            sized_rows.i.payload.size.some.eq(row_lengths.o.payload.length != 0),
+            sized_rows.i.payload.size.last.eq(1),
             self.sizes.valid.eq(sized_rows.o.valid & placed_rows.i.ready),
-            self.sizes.payload.nonzeros.eq(sized_rows.o.payload.length),
-            self.sizes.payload.last.eq(1),
+            self.sizes.payload.eq(sized_rows.o.payload.size),
             placed_rows.i.valid.eq(sized_rows.o.valid & self.sizes.ready),
             placed_rows.i.payload.eq(sized_rows.o.payload.row),
             sized_rows.o.ready.eq(placed_rows.i.ready & self.sizes.ready),

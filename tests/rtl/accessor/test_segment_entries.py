@@ -52,7 +52,7 @@ def test_each_segment_has_its_entry(lanes: int, remembered: int) -> None:
         _, _, goes, write, gone, took, nonzeros = await ctx.tick().sample(
             dut.write.valid & dut.write.ready,
             dut.write.payload,
-            dut.valid & dut.free & dut.accepted,
+            dut.valid & dut.goes,
             dut.took_back,
             dut.nonzeros,
         )
@@ -76,7 +76,7 @@ def test_each_segment_has_its_entry(lanes: int, remembered: int) -> None:
                     ctx.set(dut.valid, 1)
                     gone = False
                     while not gone:
-                        ctx.set(dut.accepted, segment["place"]["bumped"] or rng.random() < 0.6)
+                        ctx.set(dut.packs, rng.random() < 0.6)
                         gone, more = await cycle(ctx)
                         taken_back += more
                         seen["waited"] += not gone

@@ -54,7 +54,7 @@ def test_the_first_that_does_not_fit_bumps_all_after_it(remembered: int, whole: 
             while len(found) < len(steps):
                 offered = bool(steps) and rng.random() < 0.8
                 at = min(len(found) + ctx.get(dut.places.valid), len(steps) - 1)
-                ctx.set(dut.steps.payload, {"nonzeros": steps[at][0], "last": steps[at][1]})
+                ctx.set(dut.steps.payload, {"nonzeros": steps[at][0], "some": steps[at][0] != 0, "last": steps[at][1]})
                 ctx.set(dut.steps.valid, offered and len(found) + ctx.get(dut.places.valid) < len(steps))
                 ctx.set(dut.places.ready, rng.random() < 0.7)
                 _, _, valid, ready, place = await ctx.tick().sample(
