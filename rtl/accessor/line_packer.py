@@ -89,7 +89,6 @@ class LinePacker(Block):
         word, out = self.words.payload, self.lines
         lane = self.position[:shift]
         line = Signal(POSITION_WIDTH)  # index of the line that the word begins in
-        total = Signal(range(2 * lanes))
         rotated = [Signal(64, name=f"rotated{n}") for n in range(lanes)]  # the word's, each in its lane of a line
         # Free lanes of the line in progress but one. Whether a word is ready follows from these: `lane` has hundreds of readers.
         rest = Signal(range(lanes), init=lanes - 1)
@@ -97,7 +96,6 @@ class LinePacker(Block):
         take = Signal()
         leaves = Signal()  # a line, with this word
         m.d.comb += [
-            total.eq(lane + word.count),
             crosses.eq(word.count > rest),
             line.eq(self.position[shift:]),
             self.after.eq(Cat(lane, line) + word.count),
@@ -135,28 +133,24 @@ class LinePacker(Block):
         with m.If(self.flush):
             m.d.sync += flushing.eq(1)
         if self.has_apart:
-            self._part(m, line, total, take, leaves, flushing, written, rest)
+            self._part(m, line, take, leaves, flushing, written, rest)
         with m.If(self.restart):
             m.d.sync += [self.position.eq(0), rest.eq(lanes - 1), written.eq(0)]
         return m
 
     def _part(
-        self,
-        m: Module,
-        line: Signal,
-        total: Signal,
-        take: Signal,
-        leaves: Signal,
-        flushing: Signal,
-        written: Signal,
-        rest: Signal,
+        self, m: Module, line: Signal, take: Signal, leaves: Signal, flushing: Signal, written: Signal, rest: Signal
     ) -> None:
         """Fibers in lines of their own: the first word says which line, the last one hands out what there is of it."""
         lanes, out = self.lanes, self.lines
         shift = (lanes - 1).bit_length()
         begins = Signal(init=1)
         ends = Signal()
-        m.d.comb += ends.eq(self.apart & self.words.payload.last)
+        total = Signal(range(2 * lanes))
+        m.d.comb += [
+            ends.eq(self.apart & self.words.payload.last),
+            total.eq(self.position[:shift] + self.words.payload.count),
+        ]
         with m.If(self.apart & begins & ~flushing):
             m.d.comb += line.eq(self.line)
         with m.If(ends & ~flushing):
