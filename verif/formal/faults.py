@@ -207,8 +207,8 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "registers_answer_changes": (REGISTERS, "(~bus.bvalid | bus.bready)", "1"),
     "dispatcher_job_too_long": (
         DISPATCHER,
-        "self.leaves.valid & (count == radix)",
-        "self.leaves.valid & (count > radix)",
+        "full.eq(count[-1])",
+        "full.eq(count[-1] & count[0])",
     ),
     "dispatcher_repeats_a_leaf": (DISPATCHER, "holding.eq(0), count.eq(0)", "count.eq(0)"),
     "dispatcher_drops_a_leaf": (DISPATCHER, "with m.If(sent | ~holding):", "with m.If(1):"),
