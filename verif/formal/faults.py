@@ -184,7 +184,7 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
         "command.i.payload.len.eq(chosen.beats)",
     ),
     "read_other_client": (READ_CLIENT, "arrived & (arrived_id == n)", "arrived & (arrived_id != n)"),
-    "write_last_too_late": (WRITE_BEATS, "sent == order.o.payload.beats - 1", "sent == order.o.payload.beats"),
+    "write_last_too_late": (WRITE_BEATS, "last.eq(left == 2)", "last.eq(left == 1)"),
     "write_before_command": (
         WRITE_BUS,
         "sender.bursts.valid.eq(bus.awvalid & bus.awready)",
