@@ -123,10 +123,8 @@ class RowGrouper(Block):
         ]
         # A leaf that goes makes way for what is offered, taken or not: what becomes of that selects no bit but `last`.
         with m.If(self.leaves.valid & (sent | ~holding)):
-            m.d.sync += [
-                current.eq(Mux(self.leads, self.partials.payload, Mux(item.present, item.leaf, 0))),
-                current.last.eq(current.last),
-            ]
+            m.d.sync += current.eq(Mux(self.leads, self.partials.payload, Mux(item.present, item.leaf, 0)))
+            m.d.sync += current.last.eq(current.last)
 
         def end_group(to_scratch: Any) -> None:
             """Offers the held leaf as the last of its group."""
@@ -188,8 +186,7 @@ class RowGrouper(Block):
                             m.d.comb += send.eq(holding)
                             with m.If(sent | ~holding):
                                 m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
-                                m.d.sync += holding.eq(1)
-                                m.d.sync += count.eq(count + 1)
+                                m.d.sync += [holding.eq(1), count.eq(count + 1)]
                         with m.If(self.partials.ready):
                             m.d.sync += [fresh.eq(0), leading.eq(~partial.last)]
                 with m.Elif(self.leaves.valid & ~item.present):

@@ -114,9 +114,8 @@ class ScratchMerger(Block):
         # Fibers come back.
         entry_shape = data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
         # What is read while it is written counts for nothing: a job begins two cycles after the last of its fibers came.
-        attributes = {"no_rw_check": 1}
-        depth = self.scratch_slots * self.radix
-        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=depth, init=[], attrs=attributes)
+        table = Memory(shape=entry_shape, depth=self.scratch_slots * self.radix, init=[], attrs={"no_rw_check": 1})
+        m.submodules.leaf_table = table
         write = table.write_port()
         read = table.read_port()
         result = self.results.payload
@@ -195,10 +194,7 @@ class ScratchMerger(Block):
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))
             with m.State("WAIT"):
-                m.d.comb += [
-                    self.known.eq(~due & complete),
-                    leaf_slot.eq(due_slot),
-                ]
+                m.d.comb += [self.known.eq(~due & complete), leaf_slot.eq(due_slot)]
                 m.d.sync += [slot.eq(due_slot), left.eq(filled[due_slot]), last_job.eq(due)]
                 with m.If(due):
                     m.d.sync += self.pe.eq(self.kept_pe)
