@@ -85,7 +85,7 @@ class BeatSender(Block):
         connect(m, output.o, flipped(self.sent))
         # The burst in progress is in registers. One that finds no other before it goes there at once.
         client = Signal(self.clients)  # whose it is, one-hot; none without a burst
-        left = Signal(range(self.burst_beats + 1))  # its beats that have not gone
+        left = Signal(range(max(2, self.burst_beats) + 1))  # its beats that have not gone
         last = Signal()  # one beat is left
         ready_beats = Signal(self.clients)
         moves = Signal()
