@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -212,13 +212,21 @@ class SegmentStreamer(Block):
 
         # Leaves go on in order; `complete` of those in front have all of their lines.
         complete = Signal(range(self.pending + 1))
+        some = Signal()  # `complete` is not 0
+        taken = Signal()  # one of them goes
         out = self.streamed
         head = pending.o.payload
         m.d.comb += [
-            out.valid.eq(pending.o.valid & (~head.streamed | (complete != 0))),
+            out.valid.eq(pending.o.valid & (~head.streamed | some)),
+            taken.eq(out.valid & out.ready & head.streamed),
             out.payload.eq(head.item),
             pending.o.ready.eq(out.valid & out.ready),
             self.idle.eq(sizer.idle & ~places.places.valid & ~decided.o.valid & (pending.level == 0)),
         ]
-        m.d.sync += complete.eq(complete + writer.written - (out.valid & out.ready & head.streamed))
+        # Whether the leaf in front is streamed is known near the end of a cycle: it enables, and no sum waits for it.
+        with m.If(writer.written ^ taken):
+            m.d.sync += [
+                complete.eq(Mux(writer.written, complete + 1, complete - 1)),
+                some.eq(writer.written | (complete != 1)),
+            ]
         return m

@@ -109,8 +109,7 @@ class StreamQueue(Block):
         m.d.comb += [read.addr.eq(read_index), self.o.payload.eq(read.data)]
 
     def _block(self, m: Module, enter: Signal) -> None:
-        # The memory's own output register is the head of the queue: `stored` items wait behind it.
-        stored = Signal(range(self.depth + 1))
+        # The memory's own output register is the head of the queue: all items but that one lie in the memory.
         write_index = Signal(range(self.depth))
         read_index = Signal(range(self.depth))
         # Never full and read from its first free place: no word is read while it is written.
@@ -118,10 +117,9 @@ class StreamQueue(Block):
         write = storage.write_port()
         read = storage.read_port()
         fetch = Signal()
-        m.d.comb += fetch.eq((stored != 0) & (~self.o.valid | self.o.ready))
+        m.d.comb += fetch.eq(Mux(self.o.valid, self.o.ready & (self.level > 1), self.level != 0))
         m.d.comb += [write.addr.eq(write_index), write.data.eq(self.i.payload), write.en.eq(enter)]
         m.d.comb += [read.addr.eq(read_index), read.en.eq(fetch), self.o.payload.eq(read.data)]
-        m.d.sync += stored.eq(stored + enter - fetch)
         with m.If(enter):
             m.d.sync += write_index.eq(_next(write_index, self.depth))
         with m.If(fetch):

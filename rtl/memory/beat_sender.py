@@ -82,24 +82,36 @@ class BeatSender(Block):
         m = Module()
         m.submodules.order = order = StreamQueue(shape=self.bursts.payload.shape(), depth=max(2, self.outstanding))
         m.submodules.beat_skid = output = StreamSkid(shape=bus_beat(self.data_width))
-        connect(m, flipped(self.bursts), order.i)
         connect(m, output.o, flipped(self.sent))
-        sent = Signal(range(self.burst_beats))  # beats of the front burst that have gone
-        client = order.o.payload.client
+        # The burst in progress is in registers. One that finds no other before it goes there at once.
+        client = Signal(self.clients)  # whose it is, one-hot; none without a burst
+        left = Signal(range(max(2, self.burst_beats) + 1))  # its beats that have not gone
+        last = Signal()  # one beat is left
         ready_beats = Signal(self.clients)
         moves = Signal()
-        last = Signal()
+        takes = Signal()  # the next burst
+        following = Signal.like(self.bursts.payload)
         m.d.comb += [
-            last.eq(sent == order.o.payload.beats - 1),
-            output.i.valid.eq(order.o.valid & (client & ready_beats).any()),
+            takes.eq(~client.any() | (moves & last)),
+            following.eq(Mux(order.o.valid, order.o.payload, self.bursts.payload)),
+            order.i.payload.eq(self.bursts.payload),
+            order.i.valid.eq(self.bursts.valid & (order.o.valid | ~takes)),
+            self.bursts.ready.eq(order.i.ready),
+            order.o.ready.eq(takes),
+            output.i.valid.eq((client & ready_beats).any()),
             output.i.payload.beat.as_value().eq(onehot_select(client, [beats.payload for beats in self.beats])),
             output.i.payload.last.eq(last),
             moves.eq(output.i.valid & output.i.ready),
-            order.o.ready.eq(moves & last),
             self.moved.eq(Mux(moves, client, 0)),
         ]
         for n, beats in enumerate(self.beats):
             m.d.comb += [ready_beats[n].eq(beats.valid), beats.ready.eq(client[n] & moves)]
-        with m.If(moves):
-            m.d.sync += sent.eq(Mux(last, 0, sent + 1))
+        with m.If(takes):
+            m.d.sync += [
+                client.eq(Mux(order.o.valid | self.bursts.valid, following.client, 0)),
+                left.eq(following.beats),
+                last.eq(following.beats == 1),
+            ]
+        with m.Elif(moves):
+            m.d.sync += [left.eq(left - 1), last.eq(left == 2)]
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister
 from ..types import write_beat, write_request
 from .read_engine import BLOCK_MEMORY_DEPTH
 from .request_splitter import RequestSplitter, burst_limit, burst_request
@@ -98,13 +98,19 @@ class WriteClient(Block):
             credit_limit=depth,
             credit=0,
         )
-        m.submodules.queue = queue = StreamQueue(
-            shape=write_beat(self.data_width), depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH
-        )
+        # A word leaves block RAM near the end of a cycle, so it waits in a register to be chosen among those of all clients.
+        shape = write_beat(self.data_width)
+        in_block = depth >= BLOCK_MEMORY_DEPTH
+        m.submodules.queue = queue = StreamQueue(shape=shape, depth=depth - in_block, block_memory=in_block)
+        beats = queue.o
+        if in_block:
+            m.submodules.next_beat = next_beat = StreamRegister(shape=shape)
+            connect(m, queue.o, next_beat.i)
+            beats = next_beat.o
         connect(m, flipped(self.request), splitter.request)
         connect(m, flipped(self.data), queue.i)
         connect(m, splitter.burst, flipped(self.bursts))
-        connect(m, queue.o, flipped(self.beats))
+        connect(m, beats, flipped(self.beats))
 
         # Credit: beats in the queue that no burst has claimed yet. Bursts without an acknowledgement are counted.
         pending = Signal(range(self.outstanding + 2))  # one may wait for its turn

@@ -173,7 +173,8 @@ class Dispatcher(Block):
             *passed(merger, picker, "kept"),
             picker.chosen.eq(chosen),
             picker.busy.eq(opened | rows.merging),
-            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.scratch | rows.long | merger.slot_free)))),
+            # Only a group that others follow may begin a long row.
+            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.more | rows.long | merger.slot_free)))),
             switch.groups.payload.eq(group),
             switch.groups.valid.eq(rows.groups.valid & may_go),
             rows.groups.ready.eq(switch.groups.ready & may_go),
@@ -209,7 +210,7 @@ class Dispatcher(Block):
         connect(m, merger.job, switch.merges)
         with m.If(rows.keep):
             # The row's own fiber has its turn here; its job follows when the scratch fibers are in memory.
-            m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.pe.eq(keeps)]
+            m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.scratch.eq(0), ticket.pe.eq(keeps)]
         with m.If(rows.merge_begins):
             m.d.comb += [self.tickets.valid.eq(1), ticket.pe.eq(picker.pick), ticket.scratch.eq(1)]
             m.d.sync += [chosen.eq(picker.pick), keeps.eq(picker.pick)]

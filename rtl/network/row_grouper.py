@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -110,17 +110,25 @@ class RowGrouper(Block):
         leading = Signal(init=1)  # the row's leaves of `partials` have not all been taken
         stale = Signal()
         sent = Signal()
+        full = Signal()
         m.d.comb += [
             sent.eq(send & self.groups.ready),
+            full.eq(count[-1]),  # `radix`, a power of two: no more are counted
             self.groups.payload.eq(current),
-            self.groups.payload.last.eq(0),
+            # Both hold whether or not a leaf goes, so that nobody waits for what is known of the next one.
+            self.groups.payload.last.eq(current.last | full),
+            self.scratch.eq(long | ~current.last),
             self.more.eq(~current.last),
             self.leads.eq(leading & self.with_partials),
         ]
+        # A leaf that goes makes way for what is offered, taken or not: what becomes of that selects no bit but `last`.
+        with m.If(self.leaves.valid & (sent | ~holding)):
+            m.d.sync += current.eq(Mux(self.leads, self.partials.payload, Mux(item.present, item.leaf, 0)))
+            m.d.sync += current.last.eq(current.last)
 
         def end_group(to_scratch: Any) -> None:
             """Offers the held leaf as the last of its group."""
-            m.d.comb += [send.eq(1), self.groups.payload.last.eq(1), self.scratch.eq(to_scratch)]
+            m.d.comb += send.eq(1)
             with m.If(sent):
                 m.d.sync += [holding.eq(0), count.eq(0)]
                 with m.If(to_scratch):
@@ -138,10 +146,10 @@ class RowGrouper(Block):
 
         def take_leaf() -> None:
             m.d.comb += [self.leaves.ready.eq(1), self.gathers.eq(1)]
-            m.d.sync += [current.eq(item.leaf), holding.eq(1), fresh.eq(0)]
+            m.d.sync += [current.last.eq(item.leaf.last), holding.eq(1), fresh.eq(0)]
 
         def hold_empty() -> None:
-            m.d.sync += [current.eq(Const(0, current.shape().size)), current.last.eq(1), holding.eq(1)]
+            m.d.sync += [current.last.eq(1), holding.eq(1)]
 
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("LEAVES") & fresh & ~self.leaves.valid)
@@ -170,7 +178,7 @@ class RowGrouper(Block):
                     with m.If(self.leaves.valid & self.partials.valid):
                         with m.If(partial.length == 0):
                             m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
-                        with m.Elif(count == radix):
+                        with m.Elif(full):
                             end_group(1)
                             with m.If(sent & (scratch_fibers == radix - 1)):
                                 m.next = "WAIT"
@@ -178,15 +186,14 @@ class RowGrouper(Block):
                             m.d.comb += send.eq(holding)
                             with m.If(sent | ~holding):
                                 m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
-                                m.d.sync += [current.eq(partial), current.last.eq(0), holding.eq(1)]
-                                m.d.sync += count.eq(count + 1)
+                                m.d.sync += [holding.eq(1), count.eq(count + 1)]
                         with m.If(self.partials.ready):
                             m.d.sync += [fresh.eq(0), leading.eq(~partial.last)]
                 with m.Elif(self.leaves.valid & ~item.present):
                     take_none()
                     with m.If(item.leaf.last & ~holding):
                         hold_empty()
-                with m.Elif(self.leaves.valid & (count == radix)):
+                with m.Elif(self.leaves.valid & full):
                     # One more leaf than a group may have: the one in hand goes to scratch.
                     end_group(1)
                     with m.If(sent & (scratch_fibers == radix - 1)):

@@ -113,7 +113,9 @@ class ScratchMerger(Block):
 
         # Fibers come back.
         entry_shape = data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
-        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=self.scratch_slots * self.radix, init=[])
+        # What is read while it is written counts for nothing: a job begins two cycles after the last of its fibers came.
+        table = Memory(shape=entry_shape, depth=self.scratch_slots * self.radix, init=[], attrs={"no_rw_check": 1})
+        m.submodules.leaf_table = table
         write = table.write_port()
         read = table.read_port()
         result = self.results.payload
@@ -126,11 +128,15 @@ class ScratchMerger(Block):
             write.data.position.eq(result.position),
             write.data.length.eq(result.length),
         ]
+        begun = Signal()  # the row in progress has its slot
         released = Signal()  # the fibers of the row in progress have been merged
+        sent = Signal()  # one more was on its way in the cycle before: it counts from now on
+        m.d.sync += [begun.eq((begun | self.row_begins) & ~self.keep), sent.eq(self.fiber_sent)]
         for n in scratch_slots:
             back = self.results.valid & (result.slot == n)
-            m.d.sync += awaited[n].eq(awaited[n] + (self.fiber_sent & (newest == n)) - back)
-            with m.If((self.row_begins | released) & (newest == n)):
+            m.d.sync += awaited[n].eq(awaited[n] + (sent & (newest == n)) - back)
+            # A free slot is emptied before its row begins.
+            with m.If(((~begun & self.slot_free) | released) & (newest == n)):
                 m.d.sync += filled[n].eq(0)
             with m.Elif(present & (result.slot == n)):
                 m.d.sync += filled[n].eq(filled[n] + 1)
@@ -183,15 +189,12 @@ class ScratchMerger(Block):
             ]
         # Both stay true once they are, but for what this block does itself, so they are told a cycle late.
         complete = Signal()  # all fibers of the row in progress are in memory
-        m.d.sync += complete.eq((awaited[newest] == 0) & ~self.fiber_sent)
+        m.d.sync += complete.eq((awaited[newest] == 0) & ~sent & ~self.fiber_sent)
         m.d.sync += due.eq((pending != 0) & (awaited[oldest] == 0) & self.kept_ready)
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))
             with m.State("WAIT"):
-                m.d.comb += [
-                    self.known.eq(~due & complete),
-                    leaf_slot.eq(due_slot),
-                ]
+                m.d.comb += [self.known.eq(~due & complete), leaf_slot.eq(due_slot)]
                 m.d.sync += [slot.eq(due_slot), left.eq(filled[due_slot]), last_job.eq(due)]
                 with m.If(due):
                     m.d.sync += self.pe.eq(self.kept_pe)

@@ -184,7 +184,7 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
         "command.i.payload.len.eq(chosen.beats)",
     ),
     "read_other_client": (READ_CLIENT, "arrived & (arrived_id == n)", "arrived & (arrived_id != n)"),
-    "write_last_too_late": (WRITE_BEATS, "sent == order.o.payload.beats - 1", "sent == order.o.payload.beats"),
+    "write_last_too_late": (WRITE_BEATS, "last.eq(left == 2)", "last.eq(left == 1)"),
     "write_before_command": (
         WRITE_BUS,
         "sender.bursts.valid.eq(bus.awvalid & bus.awready)",
@@ -207,8 +207,8 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "registers_answer_changes": (REGISTERS, "(~bus.bvalid | bus.bready)", "1"),
     "dispatcher_job_too_long": (
         DISPATCHER,
-        "self.leaves.valid & (count == radix)",
-        "self.leaves.valid & (count > radix)",
+        "full.eq(count[-1])",
+        "full.eq(count[-1] & count[0])",
     ),
     "dispatcher_repeats_a_leaf": (DISPATCHER, "holding.eq(0), count.eq(0)", "count.eq(0)"),
     "dispatcher_drops_a_leaf": (DISPATCHER, "with m.If(sent | ~holding):", "with m.If(1):"),
