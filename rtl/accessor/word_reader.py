@@ -34,7 +34,8 @@ class WordReader(Block):
     run : In(stream)
         Where to read; ``count = 0`` reads nothing. Taken when the run before has ended.
     read_request, read_data : Out(stream), In(stream)
-        A client port of the memory engine. One request per run: the beats that hold its words.
+        A client port of the memory engine. One request per run: the beats that hold its words. The first of them
+        comes a cycle after the request was offered, or later.
     words : Out(stream)
         The words in order; combinational from ``read_data``.
 

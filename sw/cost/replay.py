@@ -13,7 +13,7 @@ from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.chunks import NOT_SCANNED, scanned_lines
-from sw.timing.constants import AHEAD_LINES, CHUNK_END_CYCLES, SETTLE_CYCLES
+from sw.timing.constants import CHUNK_END_CYCLES, PREFETCHED_LINES, SETTLE_CYCLES
 from sw.timing.jobs import (
     FETCHED,
     JOB_FIELDS,
@@ -439,7 +439,7 @@ def _replay(
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
-            prefetched = min(a_beats, float(AHEAD_LINES)) * beat
+            prefetched = min(a_beats, float(PREFETCHED_LINES)) * beat
             _note_load(usable, list_rows, by_list, b_pointers, (first, stop, end), tile, time, total, prefetched, trips)
         tiles += 1
         for row in range(first_row, end_row):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sw.timing.constants import BITS_A_CELL, CELLS_A_LEAF, CELLS_A_LEVEL, CELLS_A_PE, CELLS_BESIDE, CELLS_LINE_BYTES
+from sw.timing.constants import BITS_A_CELL, CELLS_A_LEAF, CELLS_A_LEVEL, CELLS_A_PE, CELLS_LINE_BYTES, OTHER_CELLS
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -19,5 +19,5 @@ def area_proxy(design: "Design") -> float:
     radix, levels = design.pe.merge_radix, design.pe.merge_radix.bit_length() - 1
     memory = (sum(map(design.leaf_slots, range(radix))) + design.pe.queue_lines) * line_bits
     cells = CELLS_A_LEVEL[design.pe.value] * levels + CELLS_A_LEAF * radix + CELLS_A_PE
-    shared_cells = CELLS_BESIDE * design.line_bytes / CELLS_LINE_BYTES
+    shared_cells = OTHER_CELLS * design.line_bytes / CELLS_LINE_BYTES
     return 8 * design.buffer.bytes + design.pe.count * (memory + BITS_A_CELL * cells) + BITS_A_CELL * shared_cells

@@ -33,7 +33,7 @@ class Clock:
     ----------
     pace: of the machine. beats, totals: what a run counts, by reference (:mod:`.reads`, ``kernels.TOTALS``).
     next_tile_waits: each tile but the first looks its bits of the maps up.
-    loads_beside: a tile that is loaded before its rows is loaded beside them, as where A streams.
+    overlaps_loads: a tile that is loaded before its rows is loaded beside them, as where A streams.
 
     ``cycles`` so far, of ``tiles`` tiles.
     """
@@ -45,13 +45,13 @@ class Clock:
         totals: NDArray[np.int64],
         *,
         next_tile_waits: bool,
-        loads_beside: bool,
+        overlaps_loads: bool,
     ) -> None:
         self.pace = pace
         self.beats = beats
         self.totals = totals
         self.next_tile_waits = next_tile_waits
-        self.loads_beside = loads_beside
+        self.overlaps_loads = overlaps_loads
         self.cycles = pace.latency + START_CYCLES
         self.tiles = 0
         self._newest = 0  # cycles of the tile before
@@ -97,7 +97,7 @@ class Clock:
         ``waits``: cycles before the first row.
         """
         begun = self.cycles
-        if self.loads_beside:
+        if self.overlaps_loads:
             moved, load_beats = moved + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
         looked_up = self.pace.line_beats * done["lookup_lines"]
@@ -113,7 +113,7 @@ class Clock:
             self.cycles += max(math.ceil(load_beats * self.pace.beat), load_cycles) + latency + reader + PHASE_CYCLES
         # One reader of records serves all PEs, a line in a cycle.
         lines = done["bumped_lines"] + done["unit_lines"]
-        loading = load_cycles if self.loads_beside else 0
+        loading = load_cycles if self.overlaps_loads else 0
         self.cycles += waits + max(memory, computing, rows, lines, loading)
         if self._chain:
             self._chains += 1

@@ -20,7 +20,7 @@ from sw.plan.records import record_formats
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
 from sw.tile_sizes import TileSizes
 from sw.timing.assembly import assembly_jobs
-from sw.timing.constants import AHEAD_LINES
+from sw.timing.constants import PREFETCHED_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
@@ -39,7 +39,7 @@ from .walk import Tile, TileWalk, Tuning
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "beside_a", "require_rows", "run_model"]
+__all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "delayed_by_a", "require_rows", "run_model"]
 
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
@@ -137,7 +137,7 @@ class Run:
             self.beats,
             self.totals,
             next_tile_waits=self.rows is None,
-            loads_beside=planned.shapes is not None,
+            overlaps_loads=planned.shapes is not None,
         )
         self.kept_a = KeptA(scheme.partition("A", design), self.reads, TileSizes(scheme.buffer_bytes["A"]))
         self.converted_a = ConvertedTensor("read_a_data", planned.stored_a, design.bus_bytes, a.rows, self.beats)
@@ -225,7 +225,7 @@ class Run:
         lengths = self.places.part_lengths(tile) if part else self.places.lengths(tile)
         if overlapped:
             first = 0 if self.rows is None else int(self.rows.kept[tile.index_i])  # those before it can be used at once
-            usable[first:] = beside_a(self, usable[first:], before) + self._trips
+            usable[first:] = delayed_by_a(self, usable[first:], before) + self._trips
         back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
@@ -344,9 +344,9 @@ class Run:
         return jobs[:number]
 
 
-def beside_a(run: Run, usable: Index, before: Mark) -> Index:
+def delayed_by_a(run: Run, usable: Index, before: Mark) -> Index:
     """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
-    lines = min(run.clock.moved_of_a(before), AHEAD_LINES)
+    lines = min(run.clock.moved_of_a(before), PREFETCHED_LINES)
     return usable + np.minimum(usable, int(lines * run.pace.beat))
 
 

@@ -9,7 +9,7 @@ from sw.formats.csr import Csr
 from sw.jit import njit
 from sw.plan.gather import Index
 from sw.plan.pe_buffer import nonzeros_of_buffer
-from sw.timing.constants import BUS_CYCLES_AHEAD, MEMORY_PART_CYCLES, PART_CYCLES
+from sw.timing.constants import BUFFERED_CYCLES, MEMORY_PART_CYCLES, PART_CYCLES
 from sw.timing.pace import Pace
 from sw.timing.record_beats import beats_of_lines
 
@@ -172,7 +172,7 @@ def bumped_waits(
     now = np.zeros(count, np.int64)
     going, exhausted, passing = np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     reader, time = 0, 0
-    supply, filling = 0, np.zeros(BUS_CYCLES_AHEAD, np.int64)  # when A's next cycle is there, when the last ones went
+    supply, filling = 0, np.zeros(BUFFERED_CYCLES, np.int64)  # when A's next cycle is there, when the last ones went
     cycle = 0
     for row in range(len(begin)):
         row_begin = time
@@ -186,7 +186,7 @@ def bumped_waits(
             else:
                 stop = min(place + vector, end[row])
                 farthest = a_coordinates[stop - 1]
-            supply = max(supply, filling[cycle % BUS_CYCLES_AHEAD]) + -(-(stop - place) // together)
+            supply = max(supply, filling[cycle % BUFFERED_CYCLES]) + -(-(stop - place) // together)
             time = max(time, supply)
             under_way = 0
             for n in range(count):
@@ -231,6 +231,6 @@ def bumped_waits(
             for n in range(count):
                 gone = max(gone, now[n])
             time = gone + 1 + (gone > time)  # where it waited the next entry has been looked at
-            filling[cycle % BUS_CYCLES_AHEAD] = time
+            filling[cycle % BUFFERED_CYCLES] = time
             cycle += 1
         waits[row] = max(0, time - row_begin - passes[row])

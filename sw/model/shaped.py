@@ -19,7 +19,7 @@ from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS
 
 from .kernels import fiber_counts, gather_tile
-from .machine import Run, add_gathered, beside_a
+from .machine import Run, add_gathered, delayed_by_a
 from .rows_of_c import Back
 from .walk import TileWalk, Tuning
 
@@ -97,7 +97,7 @@ class _UsedRun(Run):
             self.reads.rows(
                 "a", a.pointers, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:]
             )
-            usable = beside_a(self, usable, before)
+            usable = delayed_by_a(self, usable, before)
             before = before[0] | {name: before[0][name] + beats for name, beats in load_beats.items()}, before[1]
             examined = int(a.pointers[last] - a.pointers[first])
             jobs = np.empty((2 * rows + 2 * (examined // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64)

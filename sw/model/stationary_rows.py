@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.timing.constants import (
     ARRAY_ROWS,
+    BUFFERED_LINES,
     CHUNK_ANSWER_CYCLES,
     CHUNK_END_CYCLES,
     COLUMN_REQUEST_CYCLES,
@@ -21,7 +22,6 @@ from sw.timing.constants import (
     FIRST_NONZERO_CYCLES,
     FLYING_CYCLES,
     KEPT_COLUMN_CYCLES,
-    LINES_BEHIND,
     LOOKUP_REQUEST_CYCLES,
     MEMORY_CYCLES,
     NEXT_BURST_CYCLES,
@@ -378,7 +378,7 @@ def cut_rows(
             own_first = min(to, shows + 1) - line
             looked[0] += own_first
             kept[0, row] = looked[0]
-            while kept[0, taken[0]] + PEEKED_LINES + LINES_BEHIND < looked[0]:
+            while kept[0, taken[0]] + PEEKED_LINES + BUFFERED_LINES < looked[0]:
                 taken[0] += 1
             if taken[0]:
                 arrival = max(arrival, passed[taken[0] - 1])
@@ -424,7 +424,7 @@ def cut_rows(
                 ready = True
                 start += KEPT_COLUMN_CYCLES + columns.words
         # What tiles before have left is dropped, a line a cycle, while nonzeros of the row before go on the bus.
-        start += max(0, (begin[row] - scanned[row]) // lanes - min(before, LINES_BEHIND * passes))
+        start += max(0, (begin[row] - scanned[row]) // lanes - min(before, BUFFERED_LINES * passes))
         passed[row] = start + own_first * passes
         before = rows.passes[row] if some else 0
         came = max(start + rows.passes[row] + empty + rows.waits[row], last)

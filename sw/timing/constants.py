@@ -8,17 +8,16 @@ cycles come nearest to the RTL's over the operands of docs/benchmarks.md on `edg
 """
 
 __all__ = [
-    "AHEAD_LINES",
     "ANSWER_CYCLES",
     "ARRAY_CYCLES",
     "ARRAY_ROWS",
     "ASSEMBLY_CYCLES",
     "BITS_A_CELL",
-    "BUS_CYCLES_AHEAD",
+    "BUFFERED_CYCLES",
+    "BUFFERED_LINES",
     "CELLS_A_LEAF",
     "CELLS_A_LEVEL",
     "CELLS_A_PE",
-    "CELLS_BESIDE",
     "CELLS_LINE_BYTES",
     "CHUNK_ANSWER_CYCLES",
     "CHUNK_CYCLES",
@@ -43,9 +42,7 @@ __all__ = [
     "KEPT_CYCLES",
     "KEPT_RETURN_CYCLES",
     "LEAF_ANSWER_CYCLES",
-    "LEAVES_AHEAD",
     "LEVEL_CYCLES",
-    "LINES_BEHIND",
     "LINE_CYCLES",
     "LOOKUP_REQUEST_CYCLES",
     "LOOK_UP_CYCLES",
@@ -59,10 +56,12 @@ __all__ = [
     "NEXT_CHUNK_CYCLES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
+    "OTHER_CELLS",
     "PARTIAL_CYCLES",
     "PARTS_LINE_CYCLES",
     "PART_CYCLES",
     "PASSING_CYCLES",
+    "PENDING_LEAVES",
     "PHASE_CYCLES",
     "PIECE_CYCLES",
     "PLACED_CYCLES",
@@ -70,6 +69,7 @@ __all__ = [
     "PLACING_CYCLES",
     "POINTER_CYCLES",
     "POSITION_CYCLES",
+    "PREFETCHED_LINES",
     "RETURN_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
@@ -129,7 +129,7 @@ TILE_TRIPS_OF_DATAFLOWS = 2
 # From the lines of a row of B to its use.
 SETTLE_CYCLES = 10
 # Lines of A that come before its first row has been looked up.
-AHEAD_LINES = 200
+PREFETCHED_LINES = 200
 # Of a row that is cut along k: from a chunk's last line to the request of the next one, and from its first line to the unroller.
 # Fitted to rows of 2,048 nonzeros on `edge` with hardly a nonzero of C, so that nothing else moves.
 CHUNK_CYCLES = 5
@@ -153,7 +153,7 @@ UNPACKED_CYCLES = 11
 # From that request to the first line where all lines stay on chip, beside the lines of fibers that come before.
 KEPT_CYCLES = 6
 # Leaves in the streamer; before it twice as many wait as a job has at most.
-LEAVES_AHEAD = 64
+PENDING_LEAVES = 64
 # From the last line of a streamed leaf to the dispatcher; the same of a leaf that its PE reads itself, and from the end of a
 # row to the placement of a leaf in its lines.
 PLACED_CYCLES = 6
@@ -229,8 +229,8 @@ FIBER_CYCLES = 2
 # From the bus of the array to its joiner. Fitted: lines of first chunks that are between where they wait and the bus;
 # cycles of the bus for which A's nonzeros are there while the bus waits; rows that the array has while the joiner waits.
 ARRAY_CYCLES = 15
-LINES_BEHIND = 4
-BUS_CYCLES_AHEAD = 5
+BUFFERED_LINES = 4
+BUFFERED_CYCLES = 5
 ARRAY_ROWS = 4
 # From a row's last nonzero on the bus to the burst that writes it, from the answer to that to the next tile, and that
 # one's begin.
@@ -258,7 +258,7 @@ CELLS_A_LEVEL = {"fp32": 1870, "bf16": 1110, "int32": 1020, "int16": 600, "int8"
 CELLS_A_LEAF = 49
 CELLS_A_PE = 5200
 # Outside the PEs: registers, accessors, memory engine, banked SRAM's ports; nearly all of it moves lines.
-CELLS_BESIDE = 121_000
+OTHER_CELLS = 121_000
 CELLS_LINE_BYTES = 16
 # Bits of SRAM that take the room of a logic cell.
 BITS_A_CELL = 6

@@ -10,11 +10,9 @@ from sw.jit import njit
 from .bus import READ, WRITE, first_line, flow, idle_bus, take
 from .chunks import NOT_SCANNED, Scanned, scan, scan_ports
 from .constants import (
-    AHEAD_LINES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
     LEAF_ANSWER_CYCLES,
-    LEAVES_AHEAD,
     LEVEL_CYCLES,
     LINE_CYCLES,
     MANY_LEAVES,
@@ -22,6 +20,8 @@ from .constants import (
     MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
     PASSING_CYCLES,
+    PENDING_LEAVES,
+    PREFETCHED_LINES,
     SLOT_CYCLES,
     SPAN,
     TABLE_CYCLES,
@@ -294,7 +294,7 @@ def _next_tile(
     The last nonzeros of A, there at ``present``, are looked up when queue and streamer have room for their leaves.
     """
     inside, back = 0, n
-    while back > 0 and inside < 2 * pace.radix + LEAVES_AHEAD:
+    while back > 0 and inside < 2 * pace.radix + PENDING_LEAVES:
         back -= 1
         inside += max(1, jobs[back, SELECTIONS])
     return max(max(present, went[back]) + NEXT_TILE_CYCLES, begun + pace.latency + TABLE_CYCLES, cleared)
@@ -334,7 +334,7 @@ def _asked_in_turn(memory: float, of_a: tuple[float, float], of_leaves: tuple[fl
 def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) -> float:
     """Cycles of memory for a nonzero of A, of so many for all, but for lines that are scanned, each of which takes ``beat_a``."""
     scanned = jobs[:, SCANNED].sum() * beat_a
-    return float(max(0.0, cycles - scanned - AHEAD_LINES * beat) / max(1, jobs[:, SELECTIONS].sum()))
+    return float(max(0.0, cycles - scanned - PREFETCHED_LINES * beat) / max(1, jobs[:, SELECTIONS].sum()))
 
 
 @njit(cache=True)
@@ -477,7 +477,7 @@ def jobs_end(
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
         unstreamed = jobs[n, LINES] - jobs[n, STREAMED]
-        memory = _asked_in_turn(memory, (dispatched - AHEAD_LINES * beat, of_a), (begin, unstreamed * beat_b))
+        memory = _asked_in_turn(memory, (dispatched - PREFETCHED_LINES * beat, of_a), (begin, unstreamed * beat_b))
         end = max(begin + merge, memory)
         memory += of_bus
         if direct > 0:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import fetch
-from .constants import LEAVES_AHEAD, PLACED_CYCLES, PLACING_CYCLES
+from .constants import PENDING_LEAVES, PLACED_CYCLES, PLACING_CYCLES
 from .pace import Pace
 from .record_beats import line_beats
 
@@ -23,7 +23,7 @@ STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, STARVED, LEAVES, LAST = range(
 @njit(cache=True)
 def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
-    return np.zeros(LAST + LEAVES_AHEAD, np.float64), np.zeros((2, region + 2), np.float64)
+    return np.zeros(LAST + PENDING_LEAVES, np.float64), np.zeros((2, region + 2), np.float64)
 
 
 @njit(cache=True, counted=False)
@@ -83,7 +83,7 @@ def stream_leaves(
         size = (lines * (n + 1)) // leaves - (lines * n) // leaves
         time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
         # The leaf that was so many before it has left its place.
-        last = LAST + int(state[LEAVES]) % LEAVES_AHEAD
+        last = LAST + int(state[LEAVES]) % PENDING_LEAVES
         time = max(time, state[last])
         # Lines that are left at the region's end are taken with those of a leaf that is longer.
         left = region - state[PLACE]

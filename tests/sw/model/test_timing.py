@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sw.timing.constants import AHEAD_LINES, MERGE_CYCLES
+from sw.timing.constants import MERGE_CYCLES, PREFETCHED_LINES
 from sw.timing.hardware import NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
 from sw.timing.pace import Pace
@@ -77,8 +77,8 @@ def test_one_pe_merges_one_a_cycle():
 
 def test_nonzeros_of_a_take_the_bus_once_those_that_wait_are_used():
     rows = [job(merged=8, length=8)] * 400
-    assert cycles(rows, a_beats=AHEAD_LINES) == cycles(rows)
-    assert cycles(rows, a_beats=AHEAD_LINES + 3000) >= 400 * 4 + 3000
+    assert cycles(rows, a_beats=PREFETCHED_LINES) == cycles(rows)
+    assert cycles(rows, a_beats=PREFETCHED_LINES + 3000) >= 400 * 4 + 3000
 
 
 def test_pes_share_the_jobs():
@@ -144,7 +144,7 @@ def test_rows_of_a_in_several_chunks_wait_for_memory():
 def test_scanned_lines_of_a_take_the_bus():
     rows = [job(merged=8, length=8)] * 400
     assert cycles([job(merged=8, length=8, scanned=30)] * 400, a_beats=400 * 30) >= 400 * (30 + 4)
-    assert cycles(rows, a_beats=400 * 3) == cycles(rows, a_beats=AHEAD_LINES + 1000)
+    assert cycles(rows, a_beats=400 * 3) == cycles(rows, a_beats=PREFETCHED_LINES + 1000)
 
 
 def test_elements_of_a_that_find_nothing_take_the_dispatchers_time():
