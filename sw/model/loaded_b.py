@@ -67,7 +67,6 @@ class LoadedB:
         self._together = min(of_beat, design.lanes) if self.converted.enabled else design.lanes
         self.rows = planned.rows_of_b if planned.scheme.gathers else None
         self.by_list = self.rows is not None and self.rows.rows is not None
-        self._row_cycles = 2 if self.rows is not None and self.rows.entries is not None else 1
         self.overbooked = 0
         self.bumped_elements = 0
         self.sizes = TileSizes(planned.scheme.buffer_bytes["B"])
@@ -141,18 +140,13 @@ class LoadedB:
                 beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop], plan.list_words)
             usable[slice(*fresh)] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0])
             trips = np.where(from_memory, *self.trips)
-            if fresh[0] < stop < fresh[1]:
-                seen = usable[stop - 1] + self.trips[1] - self.trips[0]
-                usable[stop : fresh[1]] = np.maximum(usable[stop : fresh[1]], seen)
         return Load(self._outside[rows[0] : rows[1]], beats, usable[rows[0] : rows[1]], trips)
 
     def scan_cycles(self, chunks: Chunks) -> int:
         """Cycles of a scan of so many chunks, of which only some are under way at a time."""
         pace, latency = self._pace, self._pace.latency + self._pace.reader
         line = pace.beat * line_beats(pace.pitch_b)
-        return int(
-            max(scan_cycles(chunks, latency, line), flying_cycles(chunks.bursts, pace.latency, pace.outstanding))
-        )
+        return int(max(scan_cycles(chunks, latency, line), flying_cycles(chunks.bursts, latency, pace.outstanding)))
 
     def _usable(
         self,
@@ -169,9 +163,7 @@ class LoadedB:
         Rows of ``from_memory`` can be used at its end. The first ``read`` rows come, of the others only their place is noted.
         """
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
-        lengths = last - first
-        lengths[read:] = 0
-        weight = np.cumsum(lengths) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
+        weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle, and so is the rest of a line of which the next row has nothing.
         lanes = self._together
         words = (last + lanes - 1) // lanes - first // lanes
@@ -181,7 +173,7 @@ class LoadedB:
             filled = np.flatnonzero(last[:read] > first[:read])
             ends, begins = last[filled[:-1]], first[filled[1:]]
             dropped = int(np.count_nonzero((ends % lanes != 0) & (begins // lanes != ends // lanes)))
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, self._row_cycles).sum()) + dropped)
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()) + dropped)
         if not whole:
             pace = max(pace, self.scan_cycles(self.reads.chunks))
         usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES

@@ -230,7 +230,7 @@ class Run:
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
             self.rows_of_c.go_on(tile, int(lengths.sum()))
-            self.clock.chain(tile.size_i, jobs, overlapped, self.reads.bursts - scanned)
+            self.clock.chain(tile.size_i, jobs, overlapped)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
         rows, bursts, waits = self.rows_of_c.search(tile, self.pace.latency)
@@ -244,6 +244,7 @@ class Run:
             jobs,
             load_beats=load_beats + beats,
             load_cycles=load_cycles,
+            overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
             bursts=bursts,
             waits=waits,

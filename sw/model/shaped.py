@@ -135,7 +135,7 @@ class _UsedRun(Run):
             position += nonzeros
             beats = sum(load_beats.values())
             moved, a_beats = self.clock.moved(before) + beats, self.clock.moved_of_a(before)
-            self.clock.tile(moved, before, rows, jobs[:number], a_beats=a_beats)
+            self.clock.tile(moved, before, rows, jobs[:number], overlapped=beats, a_beats=a_beats)
         add_gathered(self)
 
     def _load_used(

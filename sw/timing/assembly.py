@@ -49,7 +49,6 @@ def assembly_jobs(
         "steps": np.maximum(pieces_of, 1),
         "fetched": pieces_of,
         "streamed": lines.sum(axis=1),
-        "widest": lengths.max(axis=1, initial=0),
     }
     for name, column in columns.items():
         own[:, JOB_FIELDS.index(name)] = column

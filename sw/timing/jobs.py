@@ -14,8 +14,6 @@ from .constants import (
     FIRST_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEVEL_CYCLES,
-    LINE_CYCLES,
-    MANY_LEAVES,
     MERGE_CYCLES,
     MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
@@ -57,8 +55,7 @@ __all__ = [
 # slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
 # come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip and that
 # no fiber of the row had begun; lines of A that are asked for in chunks for it, and of the last of its chunks behind the second
-# one, where that is the row's last; lines of its fiber that go to scratch memory; nonzeros of
-# the longest leaf whose lines are on chip when its PE asks for them.
+# one, where that is the row's last; lines of its fiber that go to scratch memory.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -76,7 +73,6 @@ JOB_FIELDS = (
     "scanned",
     "closing",
     "spilled",
-    "widest",
 )
 (
     KIND,
@@ -95,7 +91,6 @@ JOB_FIELDS = (
     SCANNED,
     CLOSING,
     SPILLED,
-    WIDEST,
 ) = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
@@ -142,7 +137,6 @@ def write_job(
     fetched: int = 0,
     streamed: int = 0,
     written: tuple[int, int] = (0, 0),
-    widest: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
@@ -164,7 +158,6 @@ def write_job(
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
     jobs[number, SPILLED], jobs[number, KEPT] = written
-    jobs[number, WIDEST] = widest
     return number + 1
 
 
@@ -318,16 +311,34 @@ def _begin(free: float, leaves: int, merged: float, dispatched: float, came: flo
     return max(begin, came + UNPACKED_CYCLES) if came else begin
 
 
-@njit(cache=True, counted=False, inline="always")
-def _asked_in_turn(memory: float, of_a: tuple[float, float], of_leaves: tuple[float, float]) -> float:
-    """When the bus, free at ``memory``, has moved what is asked for as a job comes: since when, and cycles, of A and of leaves.
+@njit(cache=True, counted=False)
+def _bus(
+    memory: float,
+    load: float,
+    begin: float,
+    lines: int,
+    words: float,
+    of_a: tuple[float, float],
+    beat: float,
+    beat_b: float,
+) -> tuple[float, float]:
+    """When the bus has moved what a job reads, and the beats of B's load that are left.
 
-    Lines that pass the streamer are asked for earlier.
+    Parameters
+    ----------
+    memory: when the bus is free. load: beats of B's load. begin: of the job's merge.
+    lines, words: that its leaves read; of its fiber. of_a: when its nonzeros of A are used, and their cycles.
+    beat, beat_b: cycles of the bus for a beat, and for a line of B.
     """
-    for time, cycles in (of_a, of_leaves):
-        if cycles > 0:
-            memory = max(memory, time) + cycles
-    return memory
+    time, cycles = of_a
+    if cycles:
+        memory = max(memory, time - PREFETCHED_LINES * beat) + cycles
+    if lines:
+        # The load asks as often as the rows that come, or leave, do together with A.
+        share = min(load, (lines + words) // 4)
+        load -= share
+        memory = max(memory, begin) + lines * beat_b + share * beat
+    return memory, load
 
 
 @njit(cache=True)
@@ -338,24 +349,19 @@ def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) 
 
 
 @njit(cache=True)
-def _merge_cycles(job: tuple[float, float, int], longest: int, widest: int, leaving: float, pace: Pace) -> float:
-    """Cycles of a job's merge. ``job``: nonzeros merged, of its fiber, leaves; ``longest``, ``widest``: of :data:`JOB_FIELDS`.
+def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace: Pace) -> float:
+    """Cycles of a job's merge, whose ``longest`` leaf is that of :data:`JOB_FIELDS`.
 
-    Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns.
     What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of them.
     Rows of C, which take a share of ``leaving`` of the bus, hold each of these up.
     """
-    merged, length, leaves = job
     capacity = pace.leaf_lines * pace.lanes
     factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
     line = pace.beat * pace.line_beats
     crowd = line / (1 - min(MOST_OVERLAPPED, leaving))
     shared = (crowd - line) * (pace.leaf_lines * factor // 2)
     each = (pace.latency + pace.reader + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
-    apart = (length * leaves - merged) / (merged * (leaves - 1)) if leaves > 1 and merged else 0.0
-    uneven = max(apart, min(1.0, leaves / MANY_LEAVES))
-    on_chip = widest * max(1.0, LINE_CYCLES / capacity)
-    return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven), (longest - capacity) * each)
+    return max(merged * MERGE_CYCLES, (longest - capacity) * each)
 
 
 @njit(cache=True, counted=False, inline="always")
@@ -386,6 +392,7 @@ def _slower_load(
 def jobs_end(
     jobs: NDArray[Any],
     pace: Pace,
+    load: int = 0,
     firsts: NDArray[Any] = ONE_TILE,
     loads: NDArray[Any] = ONE_TILE,
     a_beats: int = 0,
@@ -395,6 +402,7 @@ def jobs_end(
     Parameters
     ----------
     jobs: int64[jobs, fields], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
     a_beats: beats of A that come beside the jobs. The first of them come before the first job.
@@ -427,6 +435,7 @@ def jobs_end(
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
             begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
+            load += loads[tile]
             tile += 1
             slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs, n, firsts[tile:])
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
@@ -469,21 +478,18 @@ def jobs_end(
             stream[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
                 group_pe = pe  # kept for the row's last job: of its last group but one, or of what was merged since
-        merge = _merge_cycles(
-            (merged, length, leaves), jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
-        )
+        merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], leaving / max(1.0, dispatched), pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
-        unstreamed = jobs[n, LINES] - jobs[n, STREAMED]
-        memory = _asked_in_turn(memory, (dispatched - PREFETCHED_LINES * beat, of_a), (begin, unstreamed * beat_b))
+        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, (dispatched, of_a), beat, beat_b)
         end = max(begin + merge, memory)
-        memory += of_bus
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
         left = turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
         end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
+        memory += of_bus
         leaving += of_bus
         if aside:
             left = to_scratch(
