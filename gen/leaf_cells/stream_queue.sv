@@ -21,8 +21,11 @@ module stream_queue #(
   logic enter;
   logic leave;
 
+  // Of a depth that is a power of two the highest bit says that nothing more fits.
+  localparam bit POWER_OF_TWO = (DEPTH & (DEPTH - 1)) == 0;
+
   assign level = count;
-  assign i__ready = count != LEVEL'(DEPTH);
+  assign i__ready = POWER_OF_TWO ? !count[LEVEL-1] : count != LEVEL'(DEPTH);
   assign enter = i__valid && i__ready;
   assign leave = o__valid && o__ready;
 
@@ -70,28 +73,23 @@ module stream_queue #(
       end
 
       if (BLOCK_MEMORY) begin : block
-        // The memory's own output register is the head of the queue: `stored` items wait behind it.
+        // The memory's own output register is the head of the queue: all items but that one lie in the memory.
         // No word is read in the cycle in which it is written.
         (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] storage [0:DEPTH-1];
         logic [WIDTH-1:0] head;
-        logic [LEVEL-1:0] stored = '0;
         logic valid = 1'b0;
 
-        assign fetch = stored != '0 && (!valid || o__ready);
+        assign fetch = valid ? o__ready && count > LEVEL'(1) : count != '0;
         assign o__valid = valid;
         assign o__payload = head;
 
         always_ff @(posedge clk) begin
           if (rst) begin
-            stored <= '0;
             valid <= 1'b0;
-          end else begin
-            stored <= stored + LEVEL'(enter) - LEVEL'(fetch);
-            if (fetch) begin
-              valid <= 1'b1;
-            end else if (o__ready) begin
-              valid <= 1'b0;
-            end
+          end else if (fetch) begin
+            valid <= 1'b1;
+          end else if (o__ready) begin
+            valid <= 1'b0;
           end
         end
 
@@ -110,9 +108,10 @@ module stream_queue #(
         assign o__valid = count != '0;
         assign o__payload = read_index == LAST ? slot1 : slot0;
 
+        // The free one follows the input whether or not an item comes, so that it does not wait to be told.
         always_ff @(posedge clk) begin
-          if (enter && write_index != LAST) slot0 <= i__payload;
-          if (enter && write_index == LAST) slot1 <= i__payload;
+          if (i__ready && write_index != LAST) slot0 <= i__payload;
+          if (i__ready && write_index == LAST) slot1 <= i__payload;
         end
       end else begin : ring
         logic [WIDTH-1:0] storage [0:DEPTH-1];

@@ -48,7 +48,6 @@ _BY_HAND = {
         "count": "level",
         "several.write_index": "write_index",
         "several.read_index": "read_index",
-        "several.block.stored": "stored",
         "several.block.valid": "o__valid",
         "several.block.head": "o__payload",
         "several.genblk1.pair.slot0": "slot0",
