@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.table_markers import PrintedTable, benchmark_parser
 from gen.design import load_design
+from sw.model.judge import judge
 from sw.model.machine import run_model
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         operand = Operand(name=name, source=name, matrix=canonical_csr(make(), name))
         values = to_csr(operand, design.pe.value)
-        scheme = schedule("auto", operand.matrix, operand.matrix, design)
+        scheme = schedule("auto", operand.matrix, operand.matrix, design, judge=judge(design))
         planned = plan(scheme, values, values, design)
         found = run_rtl(design, planned)
         if found.error is not None:

@@ -1,6 +1,6 @@
 """How much of the buffer fibers of long rows should have that would go through memory else, at the expense of rows of B.
 
-A few shares are tried, up from the smallest as long as cycles fall; each is a replay (:mod:`sw.cost.replay`).
+A few shares are tried, up from the smallest until cycles rise; each is a replay (:mod:`sw.cost.replay`).
 """
 
 from dataclasses import replace
@@ -46,9 +46,8 @@ def with_scratch(workload: Workload, design: Machine, best: Candidate, passes: P
         except SchemeError:  # B has too little
             break
         predicted = predicted.plus(passes.over(other))
-        if predicted.cycles >= least:
-            if found is not None:
-                break
-            continue
-        least, found = (1 - SCRATCH_GAIN) * predicted.cycles, (other, predicted)
+        if found is not None and predicted.cycles > found[1].cycles:
+            break
+        if predicted.cycles < least:
+            least, found = (1 - SCRATCH_GAIN) * predicted.cycles, (other, predicted)
     return found

@@ -109,12 +109,14 @@ def _part(workload: Workload) -> Workload:
 
 
 def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int, near: float, thorough: bool) -> bool:
-    """Whether long rows are many, and the best scheme is more than ``near`` times what its traffic and its MACs need.
+    """Whether long rows are many, and the best scheme is more than ``near`` times what its MACs and its traffic need, B moved once.
 
     With ``thorough`` it may also move many fibers of rows with more nonzeros than the merge radix: in a strip fewer of them meet.
     """
-    bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
-    once = tensor_formats(design, workload.K, workload.J)["C"].sizes(0, int(workload.row_nonzeros.sum()))["elements"]
+    formats = tensor_formats(design, workload.K, workload.J)
+    twice = max(0, so_far.traffic["b_data"] - formats["B"].sizes(0, workload.b.nnz)["elements"])
+    bound = max((so_far.dram_bytes - twice) / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
+    once = formats["C"].sizes(0, int(workload.row_nonzeros.sum()))["elements"]
     long_fibers = so_far.traffic["c_data"] - once
     if so_far.cycles <= near * bound and not (thorough and long_fibers > STRIP_SCRATCH * so_far.dram_bytes):
         return False

@@ -191,36 +191,48 @@ def test_what_an_engine_is_told(lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", [2, 4])
 def test_columns_of_fibers(lanes: int) -> None:
-    """Right fibers pass, whole or of a tile; one that has a wrong column is told, two cycles after its line."""
+    """Right fibers pass, whole or of a tile; one that has a wrong column is told, two cycles after its line.
+
+    Lines of a row's fiber and of one for scratch memory come in any order.
+    """
     random = Random(lanes)
     dut = FiberCheck(lanes=lanes)
     begin, size, columns = 100, 40, 300
-    seen = {"right": 0, "wrong": 0}
+    seen = {"right": 0, "wrong": 0, "alternates": 0}
+
+    def drawn(low: int, high: int) -> tuple[list[int], bool]:
+        """A fiber, and whether it is right."""
+        fiber = sorted(random.sample(range(low, high), random.randrange(0, 12)))
+        if not fiber or random.random() < 0.7:
+            return fiber, True
+        place = random.randrange(len(fiber))
+        worse = [fiber[place - 1]] if place else []
+        worse += [high, *([low - 1] if low else [])] if place in (0, len(fiber) - 1) else []
+        fiber[place] = random.choice(worse or [fiber[place - 1]])
+        rises = all(one < other for one, other in zip(fiber, fiber[1:], strict=False))
+        return fiber, rises and low <= fiber[0] and fiber[-1] < high
 
     async def bench(ctx: Any) -> None:
         for _ in range(250):
             whole = random.random() < 0.4
             low, high = (0, columns) if whole else (begin, begin + size)
-            fiber = sorted(random.sample(range(low, high), random.randrange(0, 12)))
-            right = not fiber or random.random() < 0.5
-            if not right:
-                place = random.randrange(len(fiber))
-                worse = [fiber[place - 1]] if place else []
-                worse += [high, *([low - 1] if low else [])] if place in (0, len(fiber) - 1) else []
-                fiber[place] = random.choice(worse or [fiber[place - 1]])
-                right = (
-                    all(one < other for one, other in zip(fiber, fiber[1:], strict=False))
-                    and low <= fiber[0]
-                    and fiber[-1] < high
-                )
+            fibers = [drawn(low, high), drawn(low, high)]
+            right = fibers[0][1] and fibers[1][1]
             for name, value in {"begin_j": begin, "size_j": size, "columns": columns, "assembling": whole}.items():
                 ctx.set(getattr(dut, name), value)
-            told = []
-            pieces = [fiber[n : n + lanes] for n in range(0, len(fiber), lanes)] or [[]]
-            for n, piece in enumerate(pieces):
+            left = [[fiber[n : n + lanes] for n in range(0, len(fiber), lanes)] or [[]] for fiber, _ in fibers]
+            told, before = [], 0
+            while left[0] or left[1]:
+                scratch = random.randrange(2) if left[0] and left[1] else int(bool(left[1]))
+                seen["alternates"] += bool(left[before]) and scratch != before
+                before = scratch
+                piece = left[scratch].pop(0)
                 line = [{"coordinate": c, "value": 0} for c in (*piece, *[7] * lanes)[:lanes]]
-                ctx.set(dut.word, {"line": line, "count": len(piece), "last": n + 1 == len(pieces)})
+                word = {"line": line, "count": len(piece), "last": not left[scratch]}
                 for moved in (*[0] * random.randrange(2), 1):
+                    # What does not move says nothing.
+                    ctx.set(dut.word, word)
+                    ctx.set(dut.scratch, scratch if moved else random.getrandbits(1))
                     ctx.set(dut.moved, moved)
                     told.append(ctx.get(dut.wrong))
                     await ctx.tick()
@@ -228,7 +240,7 @@ def test_columns_of_fibers(lanes: int) -> None:
             for _ in range(3):
                 told.append(ctx.get(dut.wrong))
                 await ctx.tick()
-            assert any(told) == (not right), fiber
+            assert any(told) == (not right), fibers
             seen["right" if right else "wrong"] += 1
 
     simulator = Simulator(dut)
