@@ -223,6 +223,17 @@ def test_many_rows_are_searched_on_some_of_them(monkeypatch: pytest.MonkeyPatch)
     assert best_strips("x", workload, SHORT_QUEUES, before) == []
 
 
+def test_a_busy_bus_is_a_reason_for_strips_where_b_moves_more_than_once() -> None:
+    A = long_fibers()
+    workload = Workload(A, A, lanes=2, statistics="rows")
+    scheme = replace(kept_scheme("x", workload, SHORT_QUEUES, workload.I), load="tile")
+    before = predict_whole(workload, SHORT_QUEUES, scheme)
+    moved = int(before.cycles * SHORT_QUEUES.dram_bytes_per_cycle)
+    for b_data, found in ((8 * A.nnz, 0), (moved // 2, 1)):
+        busy = replace(before, dram_bytes=moved, traffic=before.traffic | {"b_data": b_data})
+        assert len(best_strips("x", workload, SHORT_QUEUES, busy, judged=True)) == found
+
+
 @pytest.mark.parametrize("name", ["short rows", "long rows, long queues"])
 def test_there_are_none_where_nothing_waits(name: str) -> None:
     A, design = {
