@@ -171,7 +171,7 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "arbiter_favours_the_lowest": (ARBITER, "lowest_set(preferred)", "lowest_set(self.requests)"),
     "arbiter_forgets_when_unused": (ARBITER, "self.advance & self.requests.any()", "self.requests.any()"),
     "arbiter_grants_all": (ARBITER, "lowest_set(self.requests))", "self.requests)"),
-    "queue_full_takes_more": (QUEUE, "self.level != self.depth", "self.level <= self.depth"),
+    "queue_full_takes_more": (QUEUE, "self.i.ready.eq(~full)", "self.i.ready.eq(1)"),
     "queue_index_never_wraps": (QUEUE, "return Mux(index == depth - 1, 0, index + 1)", "return index + 1"),
     "skid_changes_its_offer": (SKID, "self.o.ready | ~self.o.valid", "self.o.ready | ~self.o.valid | self.i.valid"),
     "as_buffet_forgets_updates": (replace(AS_BUFFET, part=PLACES.part), "updates[1] | enters[1]", "enters[1]"),
