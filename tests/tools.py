@@ -8,14 +8,25 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
-__all__ = ["LONG_RUNS", "REQUIRE_TOOLS", "TOOLS", "Tool", "another_user", "is_there", "long_run", "needs_tool"]
+__all__ = [
+    "LONG_RUNS",
+    "REQUIRE_TOOLS",
+    "TOOLS",
+    "Tool",
+    "another_user",
+    "is_there",
+    "long_run",
+    "needs_tool",
+    "some_of",
+]
 
 #: Set to 1: a tool that is not there makes tests fail that need it.
 REQUIRE_TOOLS = "FIBERLOOM_REQUIRE_TOOLS"
@@ -143,6 +154,11 @@ def needs_tool(*names: str) -> pytest.MarkDecorator:
 def long_run() -> pytest.MarkDecorator:
     """Marks a test that is left out unless long runs are asked for."""
     return pytest.mark.long_run
+
+
+def some_of(values: Iterable[Any], *, every: int) -> list[Any]:
+    """Parameters of a test, of which each ``every``-th one runs always, from the first on; the others are long runs."""
+    return [pytest.param(value, marks=[long_run()] if n % every else []) for n, value in enumerate(values)]
 
 
 def set_to_one(variable: str) -> bool:

@@ -3,7 +3,7 @@
 import importlib
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +11,23 @@ import pytest
 
 import rtl
 
-__all__ = ["Fault", "planted"]
+__all__ = ["Fault", "assert_present", "planted"]
 
 #: Module of the part, source snippet, what it becomes.
 Fault = tuple[str, str, str]
+
+
+def faulty(path: Path, snippet: str, replacement: str) -> str:
+    """A block's source with a fault. A snippet that does not occur once fails the test: the fault has to be rewritten."""
+    text = path.read_text()
+    assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {path.stem}"
+    return text.replace(snippet, replacement)
+
+
+def assert_present(part: str, faults: Iterable[Fault]) -> None:
+    """Each fault is one of the present source of a ``part`` of rtl, also of those that long runs alone plant."""
+    for module, snippet, replacement in faults:
+        assert faulty(Path(rtl.__file__).parent / part.replace(".", "/") / f"{module}.py", snippet, replacement)
 
 
 @contextmanager
@@ -23,7 +36,7 @@ def planted(
 ) -> Iterator[list[type]]:
     """The ``blocks`` (``module.Class``) of a ``part`` of rtl (``pe``, ``mint.converter``), with the fault in them, or none.
 
-    A snippet that does not occur once fails the test: the fault has to be rewritten. The copy is forgotten afterwards.
+    The copy is forgotten afterwards.
     """
     monkeypatch.syspath_prepend(folder)
     package = "planted"
@@ -31,9 +44,7 @@ def planted(
     if fault is not None:
         module, snippet, replacement = fault
         path = folder / package / part.replace(".", "/") / f"{module}.py"
-        text = path.read_text()
-        assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
-        path.write_text(text.replace(snippet, replacement))
+        path.write_text(faulty(path, snippet, replacement))
     importlib.invalidate_caches()
     try:
         names = [block.split(".") for block in blocks]

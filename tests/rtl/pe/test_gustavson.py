@@ -11,6 +11,7 @@ from rtl.pe.gustavson import GustavsonPe
 from rtl.types import long_leaf_lines
 from tests.rtl.pe.bench import AFTER, Conditions, PeBench
 from tests.rtl.pe.jobs import changing_sources, empty_job, mixed_jobs, random_job, segment
+from tests.tools import some_of
 
 COMMON = {"line_address_width": 14, "address_width": 40}
 DESIGNS = {
@@ -184,7 +185,7 @@ def test_waits_are_told(bench):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("design", ["r4", "r16_wide"])
+@pytest.mark.parametrize("design", some_of(["r4", "r16_wide"], every=2))
 def test_long_random_run(design):
     bench = PeBench(GustavsonPe(**sizes(design)))
     rng = bench.rng

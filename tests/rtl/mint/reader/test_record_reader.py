@@ -10,6 +10,7 @@ from rtl.arith.arithmetic import VALUES, value_bits
 from rtl.mint.reader.record_reader import RecordReader
 from tests.rtl.mint.records import lines_of, nonzeros, record
 from tests.rtl.port_bench import PortBench
+from tests.tools import long_run
 
 BASE = 0x4000
 PLAIN_BASE = 0x80000
@@ -87,7 +88,7 @@ def drawn(random: Random, value: str, lanes: int, beat_bits: int, coordinate_bit
         ("bf16_flush", 2, 1, 3, (13, 16)),
         ("bf16_flush", 4, 2, 3, (13, 16)),
         ("int8", 4, 1, 8, (3, 24)),
-        ("int8", 8, 8, 8, (3, 24)),
+        pytest.param("int8", 8, 8, 8, (3, 24), marks=long_run()),  # each build of 8 lanes takes long
         ("int16", 8, 1, 1, (20, 1)),
     ],
 )
