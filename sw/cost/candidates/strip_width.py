@@ -109,7 +109,7 @@ def _part(workload: Workload) -> Workload:
 
 
 def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int, near: float, thorough: bool) -> bool:
-    """Whether long rows are many, and the best scheme takes more than ``near`` times its MACs' or its traffic's time, B moved once.
+    """Whether long rows are many, and the best scheme is more than ``near`` times its MACs and its traffic with B moved once.
 
     With ``thorough`` it may also move many fibers of rows with more nonzeros than the merge radix: in a strip fewer of them meet.
     """
