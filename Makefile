@@ -58,8 +58,8 @@ sim: setup solver ## a small matrix through the smallest accelerator in every en
 	done
 	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif; fi
 
-sim-full: setup solver ## every bench, the long ones too, and every planted fault
-	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif tests/rtl
+sim-full: setup solver ## every bench, the long ones too, every planted fault and every lint waiver
+	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif tests/rtl tests/gen
 
 arith: setup ## every operator against exact arithmetic, ARITH_PAIRS=20000000 random pairs each
 	@FIBERLOOM_ARITH_PAIRS=$(ARITH_PAIRS) $(BIN)/python -m pytest tests/verif/test_arithmetic.py --durations=1

@@ -10,6 +10,7 @@ from gen.blocks import block_kind, build_block, settings
 from gen.design import load_design
 from gen.lint import WAIVERS, lint
 from gen.verilog import Verilog, emit, emit_design
+from tests.tools import long_run
 
 #: Blocks, and parameters of theirs, with warnings that a waiver is of and the accelerators below do not give.
 BLOCKS = (
@@ -52,6 +53,7 @@ def matching_nothing(given: list[Waiver], complaints: set[tuple[str, str, str]])
     return [waiver for waiver in given if not any(hits(waiver, complaint) for complaint in complaints)]
 
 
+@long_run()
 @pytest.mark.slow
 def test_every_waiver_is_of_something(tiny, smallest, tmp_path, monkeypatch):
     (tmp_path / "none.vlt").write_text("`verilator_config\n")
