@@ -24,7 +24,7 @@ from rtl.accessor.segment_scanner import SegmentScanner
 from rtl.tiling.watchdog import Watchdog
 from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested, Slices
 from tests.gen.designs import SMALLEST
-from tests.tools import needs_tool
+from tests.tools import long_run, needs_tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -227,7 +227,7 @@ def converting() -> Verilog:
     return emit_design(load_design("tiny", [*changes, "buffer.line_beats=2", "pe.value=int8"]))
 
 
-@pytest.mark.parametrize("design", ["smallest", "odd", "converting"])
+@pytest.mark.parametrize("design", ["smallest", "odd", pytest.param("converting", marks=long_run())])
 def test_unusual_designs_lint(request, tmp_path, design):
     verilog = request.getfixturevalue(design)
     verilog.write(tmp_path)

@@ -196,7 +196,7 @@ ENTRIES = {
         lambda: accelerator(whole("fp32")),
         {"FIBERLOOM_VALUE": "fp32"},
         verilog=lambda: accelerator_sources(whole("fp32")),
-        icarus=r"=jki|windows",
+        icarus=r"windows",
     ),
     "gustavson_engine": Entry(
         "bench_engine", lambda: GustavsonEngine(**ENGINE), icarus=r"=random/streaming=False|reset"
