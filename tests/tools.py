@@ -1,7 +1,7 @@
 """What a test may need that a machine may not have: how it is found, and how to get it.
 
-A test that needs such a thing says so by ``needs_tool``; one that takes long by ``long_run``. ``conftest.py`` leaves both out
-where it must, and counts them. There is no other way to skip a test.
+A test that needs such a thing says so by ``needs_tool``; one that takes long by ``long_run``, a family of tests by ``some_of``.
+``conftest.py`` leaves both out where it must, and counts them. There is no other way to skip a test.
 """
 
 import os

@@ -343,9 +343,10 @@ def runs() -> list[Any]:
     """Name and simulator of each run."""
     found = []
     for name, entry in ENTRIES.items():
+        small = entry.icarus is None and not os.environ.get(COLLECT)
         for simulator in SIMULATORS:
-            enough = simulator == "verilator" and entry.icarus is None and not os.environ.get(COLLECT)
-            marks = [needs_tool(*NEEDS[simulator]), *([long_run()] if entry.long or enough else [])]
+            long = entry.long or (small and simulator == "verilator")
+            marks = [needs_tool(*NEEDS[simulator]), *([long_run()] if long else [])]
             found.append(pytest.param(name, simulator, marks=marks, id=f"{name}-{simulator}"))
     return found
 

@@ -109,13 +109,14 @@ def _part(workload: Workload) -> Workload:
 
 
 def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int, near: float, thorough: bool) -> bool:
-    """Whether long rows are many, and the best scheme is more than ``near`` times its MACs and its traffic with B moved once.
+    """Whether long rows are many, and the best scheme takes more than ``near`` times as long as its MACs and its traffic need.
 
-    With ``thorough`` it may also move many fibers of rows with more nonzeros than the merge radix: in a strip fewer of them meet.
+    What B moves more than once does not count as needed: strips may save it. With ``thorough`` the best scheme may also move many
+    fibers of rows with more nonzeros than the merge radix: in a strip fewer of them meet.
     """
     formats = tensor_formats(design, workload.K, workload.J)
-    twice = max(0, so_far.traffic["b_data"] - formats["B"].sizes(0, workload.b.nnz)["elements"])
-    bound = max((so_far.dram_bytes - twice) / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
+    refetched = max(0, so_far.traffic["b_data"] - formats["B"].sizes(0, workload.b.nnz)["elements"])
+    bound = max((so_far.dram_bytes - refetched) / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
     once = formats["C"].sizes(0, int(workload.row_nonzeros.sum()))["elements"]
     long_fibers = so_far.traffic["c_data"] - once
     if so_far.cycles <= near * bound and not (thorough and long_fibers > STRIP_SCRATCH * so_far.dram_bytes):
