@@ -1,8 +1,9 @@
 """The model tier against the hardware on small matrices of extreme shape that no constant of the model was chosen on.
 
-    python -m benchmarks.shapes [--design edge] [--set SECTION.FIELD=VALUE] [--docs PAGE] [SHAPE...]
+    python -m benchmarks.shapes [--unseen] [--design edge] [--set SECTION.FIELD=VALUE] [--docs PAGE] [SHAPE...]
 
-C = A x A under ``auto``, ``fp32``. Prints a row for each shape; exits with 1 where the traffic of the two differs.
+Rules of the model were found on some of them; with ``--unseen`` on others, on which none was. C = A x A under ``auto``, ``fp32``.
+Prints a row for each shape; exits with 1 where the traffic of the two differs.
 """
 
 import sys
@@ -90,10 +91,53 @@ SHAPES: dict[str, Callable[[], sp.csr_array]] = {
 }
 
 
+def pareto(size: int, seed: int) -> sp.csr_array:
+    """Few rows are long, most have some nonzeros: their numbers are of a Pareto distribution."""
+    rng = np.random.default_rng(seed)
+    lengths = [int(min(size, 1 + 2 * rng.pareto(1.1))) for _ in range(size)]
+    columns = [rng.choice(size, length, replace=False) for length in lengths]
+    return matrix(np.repeat(np.arange(size), lengths), np.concatenate(columns), size)
+
+
+def arrow(size: int, width: int) -> sp.csr_array:
+    """The diagonal, and the first ``width`` rows and columns."""
+    full, own = np.repeat(np.arange(width), size), np.tile(np.arange(size), width)
+    diagonal = np.arange(size)
+    return matrix(np.concatenate([diagonal, full, own]), np.concatenate([diagonal, own, full]), size)
+
+
+def mesh(side: int) -> sp.csr_array:
+    """A square of points, each with its four neighbours."""
+    line = sp.diags_array([np.ones(side - 1), np.ones(side), np.ones(side - 1)], offsets=[-1, 0, 1])
+    neighbours = sp.diags_array([np.ones(side - 1), np.ones(side - 1)], offsets=[-1, 1])
+    found = sp.coo_array(sp.kron(sp.eye_array(side), line) + sp.kron(neighbours, sp.eye_array(side)))
+    return matrix(found.row, found.col, side * side)
+
+
+UNSEEN: dict[str, Callable[[], sp.csr_array]] = {
+    "1,500 rows, 4,300 scattered nonzeros": lambda: scattered(1500, 4300),
+    "7,000 rows, 8,000 scattered nonzeros": lambda: scattered(7000, 8000),
+    "400 rows, 9,500 scattered nonzeros": lambda: scattered(400, 9500),
+    "cross of 250 rows": lambda: cross(250),
+    "R-MAT, 1,024 rows, 5,000 nonzeros": lambda: power_law(10, 5_000),
+    "R-MAT, 4,096 rows, 9,000 nonzeros": lambda: power_law(12, 9_000),
+    "20 blocks of 14, 6 empty rows between": lambda: blocks(20, 14, 6),
+    "100 blocks of 8": lambda: blocks(100, 8, 0),
+    "band of 9, 2,500 rows": lambda: band(2500, 4),
+    "band of 31, 500 rows": lambda: band(500, 15),
+    "rows of Pareto's lengths, 900": lambda: pareto(900, 5),
+    "rows of Pareto's lengths, 2,500": lambda: pareto(2500, 6),
+    "arrow of 2 rows and columns, 500 rows": lambda: arrow(500, 2),
+    "mesh of 40 x 40 points": lambda: mesh(40),
+    "mesh of 70 x 70 points": lambda: mesh(70),
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table."""
     parser = benchmark_parser(__file__, __doc__)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help="beginnings of names; default: all")
+    parser.add_argument("--unseen", action="store_true", help="those on which no rule of the model was found")
     parser.add_argument("--design", default="edge")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.FIELD=VALUE", help="changes the design")
     options = parser.parse_args(arguments)
@@ -102,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     apart: list[float] = []
     same = True
     printed.head(("shape", "MACs", "cycles", "model"))
-    for name, make in SHAPES.items():
+    for name, make in (UNSEEN if options.unseen else SHAPES).items():
         if options.shapes and not name.startswith(tuple(options.shapes)):
             continue
         operand = Operand(name=name, source=name, matrix=canonical_csr(make(), name))

@@ -17,7 +17,7 @@ from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
 from sw.timing.constants import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
 from sw.timing.hardware import ENTRY_BYTES
-from sw.timing.pace import chain_cycles, flying_cycles, pace_of, reader_cycles
+from sw.timing.pace import chain_cycles, flying_cycles, memory_cycles, pace_of
 from sw.timing.record_beats import line_beats
 
 from .passes import Pass
@@ -103,6 +103,7 @@ def _predicted(
     # What moves before the rows do.
     before = t.load if rows is None else t.load - found.load_b
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
+    flying = flying_cycles(found.bursts, latency, design.axi.outstanding)
     assembly = 0.0
     if found.N_j > 1:
         assembly = max(
@@ -120,16 +121,16 @@ def _predicted(
             rows_b + found.loads_a * min(scheme.T_i, workload.I),
         ),
         "pe": (workload.effmac + found.carried + found.scratch_macs) / design.pe.count,
-        # A nonzero of A, a row, a line through the reader that all PEs share, a line of C: one each in a cycle; bursts under way.
+        # A nonzero of A, a row, a line through the reader that all PEs share, a line of C: one each in a cycle.
         "front": max(
             found.selections,
             found.tiles * workload.I / found.N_i,
             found.leaf_lines + found.unit_lines,
             found.lines_c["leave"],
             found.found,
-            flying_cycles(found.bursts, latency + reader_cycles(design), design.axi.outstanding),
         ),
-        "dram": (t.total - before - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
+        # The maps' time is part of what each tile costs.
+        "dram": memory_cycles((t.total - before - t.assembly - t.maps) / per_cycle, flying),
         "sram": found.sram_lines / design.buffer.banks,
         "rows": rows or 0.0,
         "assembly": assembly,

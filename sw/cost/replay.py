@@ -14,7 +14,7 @@ from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.chunks import NOT_SCANNED, scanned_lines
 from sw.timing.constants import CHUNK_END_CYCLES, PREFETCHED_LINES, SETTLE_CYCLES
-from sw.timing.jobs import (
+from sw.timing.job import (
     FETCHED,
     JOB_FIELDS,
     LOADED,
@@ -24,10 +24,10 @@ from sw.timing.jobs import (
     SCRATCH_MERGE,
     STEPS,
     STREAMED,
-    jobs_end,
     write_job,
 )
-from sw.timing.pace import Pace, flying_cycles, kept_lines, load_trips
+from sw.timing.jobs import jobs_end
+from sw.timing.pace import Pace, flying_cycles, kept_lines, load_trips, memory_cycles
 from sw.timing.record_beats import beats_of_lines, line_beats, spilled_lines
 
 from .sampling import rows_of
@@ -183,16 +183,18 @@ def _jobs_of_row(
     length = round(nonzeros)
     first_job = number
     wait, fetched, bumped_macs = 0, 0, 0
-    # In scratch memory: fibers, nonzeros of all and of the one that takes longest to come back, lines written and read.
-    fibers, in_scratch, largest, scratch = 0, 0, 0, 0.0
+    # In scratch memory: fibers, nonzeros of all, of the one that takes longest to come back, and
+    # of the longest one on chip; lines written and read.
+    fibers, in_scratch, largest, stays, scratch = 0, 0, 0, 0, 0.0
     place, on_chip = 0, kept_lines(pace.scratch_lines)  # in the row's slot; its lines that stay
     position, back = begin, 0  # parts that came back so far
     while True:
         first = position
-        leaves, merged, lines, longest, found = 0, 0, 0, 0, 0
+        leaves, merged, lines, streamed, longest, widest, found = 0, 0, 0, 0, 0, 0, 0
         while back < parts and leaves < radix:
             size = partial * (back + 1) // parts - partial * back // parts
             longest = max(longest, (size - 1) // pace.slot_factors[leaves] + 1)
+            widest = max(widest, size)
             leaves, merged, lines = leaves + 1, merged + size, lines + (size + lanes - 2) // lanes + 1
             back += 1
         while position < end:
@@ -206,9 +208,10 @@ def _jobs_of_row(
             if r > q:
                 leaves += 1
                 merged += r - q
+                widest = max(widest, r - q)
                 if state & 1:
                     stop = (r - 1) // lanes + 1
-                    lines += stop - q // lanes
+                    streamed += stop - q // lanes
                     fetched += beats_of_lines(q // lanes, stop, pace.pitch_b)
                     bumped_macs += r - q
                     found += 1
@@ -228,39 +231,42 @@ def _jobs_of_row(
                 merged,
                 length,
                 selections + CHUNK_END_CYCLES * len(scan),
-                lines,
+                lines + streamed,
                 longest,
                 of_a,
                 selections,
                 found,
-                lines,
+                streamed,
+                widest=widest,
             )
             break
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
-            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, of_a, selections, found, lines,
-            (spilled_lines(place, given, lanes, on_chip), _kept(place, given, lanes, on_chip)),
+            jobs, number, SCRATCH, leaves, merged, given, selections, lines + streamed, longest, of_a, selections, found,
+            streamed,
+            (spilled_lines(place, given, lanes, on_chip), _kept(place, given, lanes, on_chip)), widest,
         )  # fmt: skip
         spilled = min(given, max(0, place + given - on_chip * lanes))
         place += given
         largest = max(largest, spilled // pace.slot_factors[fibers])
+        stays = max(stays, given - spilled)
         fibers += 1
         in_scratch += given
         scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
         if position == end and back == parts:
-            number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, 0, largest)
+            number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, 0, largest, widest=stays)
             break
         if fibers == radix:
             # No more fit: these become one fiber.
             so_far = min(in_scratch, length)
             written = spilled_lines(place, so_far, lanes, on_chip), _kept(place, so_far, lanes, on_chip)
             number = write_job(
-                jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, written=written
+                jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, written=written, widest=stays
             )
             spilled = min(so_far, max(0, place + so_far - on_chip * lanes))
             place += so_far
             scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
-            fibers, in_scratch, largest = 1, so_far, spilled // pace.slot_factors[0]
+            fibers, in_scratch, largest, stays = 1, so_far, spilled // pace.slot_factors[0], so_far - spilled
     jobs[first_job:number, LOADED] = wait
     # The dispatcher looks at what earlier steps left first.
     jobs[first_job, STEPS] += partial >= 0
@@ -273,8 +279,9 @@ def _chain_end(
     pace: Pace,
     firsts: NDArray[Any],
     beats: NDArray[Any],
+    of_a: float,
     moved: float,
-    lookups: float,
+    bursts: float,
     scratch: float,
     idle: float = 0.0,
 ) -> float:
@@ -283,17 +290,15 @@ def _chain_end(
     Parameters
     ----------
     jobs, firsts, beats: of the tiles, the first job of each, and beats that it loads.
-    moved, lookups, scratch: beats but for those of look-ups, lines of these; twice the lines that come back of scratch memory and
-        of partial rows.
+    of_a, moved: beats of A and its look-ups, and all. bursts: of look-ups and loads. scratch: twice the lines that come back of
+        scratch memory and of partial rows.
     idle: cycles beside those of the jobs.
     """
-    end = max(
-        (moved + lookups * pace.line_beats) * pace.beat, idle + jobs_end(jobs, pace, beats[0], firsts[1:], beats[1:])
-    )
-    # Each look-up and each leaf is a burst; one reader of records serves all PEs, a line in a cycle (:mod:`sw.model.clock`).
-    bursts = lookups + jobs[:, FETCHED].sum()
-    flying = flying_cycles(bursts, pace.latency + pace.reader, pace.outstanding)
-    return float(max(end, flying, jobs[:, STREAMED].sum() + scratch / 2))
+    # Each leaf is a burst; one reader of records serves all PEs, a line in a cycle (:mod:`sw.model.clock`).
+    flying = flying_cycles(bursts + jobs[:, FETCHED].sum(), pace.latency, pace.outstanding)
+    memory = memory_cycles(moved * pace.beat, flying)
+    computing = idle + jobs_end(jobs, pace, firsts[1:], beats[1:], int(of_a))
+    return float(max(memory, computing, jobs[:, STREAMED].sum() + scratch / 2))
 
 
 @njit(cache=True)
@@ -305,6 +310,38 @@ def _most_jobs(a_pointers: NDArray[Any], parts: NDArray[Any], radix: int) -> int
         if count > radix:
             most += 2 * (count // radix + 1)
     return most
+
+
+@njit(cache=True, counted=False)
+def _note_load(
+    usable: NDArray[Any],
+    list_rows: NDArray[Any],
+    by_list: bool,
+    b_pointers: NDArray[Any],
+    places: tuple[int, int, int],
+    tile: int,
+    time: float,
+    nonzeros: int,
+    prefetched: float,
+    trips: tuple[int, int],
+) -> None:
+    """Notes when each row of B that a tile loads can be used, and whether it is bumped.
+
+    Those at ``places`` from the first to the second stay, those to the third do not.
+
+    Lines of so many ``nonzeros`` come evenly over these and rows, in ``time`` cycles, beside those of A until as many of these
+    wait as there is room for. What is bumped is known in its turn.
+    """
+    first, stop, end = places
+    each = time / (nonzeros + 0.5 * (end - first))
+    so_far = before = 0.0
+    for place in range(first, end):
+        k = list_rows[place] if by_list else place
+        so_far += (b_pointers[k + 1] - b_pointers[k]) * (place < stop) + 0.5
+        came = (so_far * each if place < stop else time) + SETTLE_CYCLES
+        came += min(came, prefetched) + (trips[1] if place < stop else trips[0])
+        before = max(came, before)
+        usable[k] = (tile << 32) | (np.int64(before) << 1) | (place >= stop)
 
 
 @njit(cache=True)
@@ -336,6 +373,7 @@ def _replay(
     through_memory: tuple[float, float],
 ) -> tuple[int, int, int, int, int, int, int, int, float, float]:
     lanes, radix, beat, by_list = pace.lanes, pace.radix, pace.beat, list_words > 0
+    row_cycles = 2 if list_words > 2 else 1  # a place and its row's begin come one after the other
     words = 2 * lanes / pace.line_beats  # of metadata in a beat
     load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
     cycles = in_memory = 0.0
@@ -345,7 +383,7 @@ def _replay(
     # Of the chain at hand: its jobs, the first one of each tile and the beats that it loads; lines that move.
     jobs = np.empty((_most_jobs(a_pointers, parts, radix), len(JOB_FIELDS)), np.int64)
     firsts, beats = np.empty_like(placed), np.zeros_like(placed)
-    number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
+    number, tiles, of_a, moved, bursts, aside = 0, 0, 0.0, 0.0, 0.0, 0.0
     for tile in range(len(windows)):
         end, first = windows[tile, 1], fresh[tile]
         first_row, end_row = begins[tile], begins[tile + 1]
@@ -354,11 +392,12 @@ def _replay(
         ) / words
         if not early[tile]:
             if tiles > 0:
-                cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside)
+                cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], of_a, moved, bursts, aside)
             chains += 1
-            number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
+            number, tiles, of_a, moved, bursts, aside = 0, 0, 0.0, 0.0, 0.0, 0.0
         firsts[tiles] = number
         beats[tiles] = 0
+        of_a += a_beats
         moved += a_beats + (more if tile == 0 else 0.0)
         if first < end:
             stop = first + placed[tile]
@@ -377,16 +416,17 @@ def _replay(
                 if r > q:
                     line, line_end = q // lanes, (r - 1) // lanes + 1
                     size = line_end - line
-                    total += r - q
                     if place < stop:
+                        total += r - q
                         lines += line_end - (line if pairs else max(line, run_end))
                         least += by_list and open_line and line >= run_end
                         open_line = r % lanes != 0
                         if pairs or line > run_end:
                             loaded += beats_of_lines(run, run_end, pace.pitch_b)
                             run = line
+                            bursts += 1
                         run_end = line_end
-                least += max(size, 1) if place < stop else 1
+                least += max(size, row_cycles) if place < stop else row_cycles
             loaded += beats_of_lines(run, run_end, pace.pitch_b)
             load += lines
             load_beats += loaded
@@ -399,16 +439,8 @@ def _replay(
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
-            # Lines come evenly over nonzeros and rows, beside those of A until as many of these wait as there is room for.
             prefetched = min(a_beats, float(PREFETCHED_LINES)) * beat
-            each = time / (total + 0.5 * (end - first))
-            so_far = 0.0
-            for place in range(first, end):
-                k = list_rows[place] if by_list else place
-                so_far += b_pointers[k + 1] - b_pointers[k] + 0.5
-                came = (so_far * each if place < stop else time) + SETTLE_CYCLES
-                came += min(came, prefetched) + (trips[1] if place < stop else trips[0])
-                usable[k] = (tile << 32) | (np.int64(came) << 1) | (place >= stop)
+            _note_load(usable, list_rows, by_list, b_pointers, (first, stop, end), tile, time, total, prefetched, trips)
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]
@@ -425,6 +457,8 @@ def _replay(
             aside += scratch + 2 * back
             in_memory += scratch
             if streaming:
-                lookups += (high - low) * (1 + 1 / (2 * lanes))
-    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside, idle)
+                looked_up = (high - low) * (1 + 1 / (2 * lanes)) * pace.line_beats
+                of_a, moved = of_a + looked_up, moved + looked_up
+                bursts += high - low
+    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], of_a, moved, bursts, aside, idle)
     return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles, in_memory

@@ -186,7 +186,7 @@ class TrafficEstimate(TileVisits):
         fetched = float(workload.uses @ row_lines(workload.b, self.lanes))
         t.b_data = float(workload.uses @ row_beats(workload.b, self.lanes, self._pitch("B"))) / self.line_beats
         t.b_meta = float(workload.uses.sum()) * (1 + 1 / self.words)
-        self.bursts = t.b_meta + float(workload.uses @ (workload.b.row_lengths > 0))
+        self.bursts = float(workload.uses.sum() + workload.uses @ (workload.b.row_lengths > 0))
         self.loads = 0.0
         self.leaf_lines = fetched
         self.bumped_macs = workload.effmac

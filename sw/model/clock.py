@@ -15,8 +15,9 @@ from sw.timing.constants import (
     TILE_CYCLES,
     TILE_LATENCIES,
 )
-from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
-from sw.timing.pace import Pace, chain_cycles, flying_cycles
+from sw.timing.job import JOB_FIELDS, ONE_TILE
+from sw.timing.jobs import jobs_end
+from sw.timing.pace import Pace, chain_cycles, flying_cycles, memory_cycles
 
 from .kernels import TOTALS
 
@@ -59,7 +60,7 @@ class Clock:
         self._chains = 0
         # Tiles that run into one another, the rows of these, and what had been counted before the first.
         self._chain: list[tuple[NDArray[Any], int]] = []
-        self._chain_rows = 0
+        self._chain_rows = self._chain_bursts = 0
         self._chain_begin = self.mark()
 
     def mark(self) -> Mark:
@@ -83,7 +84,6 @@ class Clock:
         *,
         load_beats: int = 0,
         load_cycles: int = 0,
-        overlapped: int = 0,
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
         a_beats: int = 0,
@@ -94,28 +94,28 @@ class Clock:
 
         ``moved``: beats, but for ``load_beats``, which move before its rows in ``load_cycles`` at least, and for what the kernels
         count, since ``since``.
-        ``overlapped`` of them are B's load, which moves beside its rows. ``firsts``, ``loads``, ``a_beats``: see
-        :func:`sw.timing.jobs.jobs_end`. ``bursts`` of one line each, beside those of look-ups and leaves. ``waits``: cycles
-        before the first row.
+        ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`. ``bursts`` beside those of look-ups and leaves.
+        ``waits``: cycles before the first row.
         """
         begun = self.cycles
         if self.overlaps_loads:
-            moved, overlapped, load_beats = moved + load_beats, overlapped + load_beats, 0
+            moved, load_beats = moved + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
         looked_up = self.pace.line_beats * done["lookup_lines"]
         of_c = self.pace.line_beats * (done["unit_lines"] + done["scratch_written"])
         moved += done["bumped_beats"] + looked_up + of_c
         latency, reader = self.pace.latency, self.pace.reader
-        computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + looked_up))
+        computing = int(jobs_end(jobs, self.pace, firsts, loads, a_beats + looked_up))
         # Each look-up and each leaf is a burst of its own.
-        bursts += done["lookup_lines"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
-        flying = math.ceil(flying_cycles(bursts, latency + reader, self.pace.outstanding))
+        bursts += done["lookups"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
+        flying = flying_cycles(bursts, latency, self.pace.outstanding)
+        memory = math.ceil(memory_cycles(moved * self.pace.beat, flying))
         if load_beats:
             self.cycles += max(math.ceil(load_beats * self.pace.beat), load_cycles) + latency + reader + PHASE_CYCLES
         # One reader of records serves all PEs, a line in a cycle.
         lines = done["bumped_lines"] + done["unit_lines"]
         loading = load_cycles if self.overlaps_loads else 0
-        self.cycles += waits + max(math.ceil(moved * self.pace.beat), computing, rows, flying, lines, loading)
+        self.cycles += waits + max(memory, computing, rows, lines, loading)
         if self._chain:
             self._chains += 1
             self.cycles += chain_cycles(1, latency) if self._chains == 1 else NEXT_CHAIN_CYCLES
@@ -135,25 +135,25 @@ class Clock:
         self._looked_up = tiles, lines
         self.cycles += max(0, LOOK_UP_CYCLES * (tiles - 1 - seen) + (lines - read) * self.pace.latency - self._newest)
 
-    def chain(self, rows: int, jobs: NDArray[Any], overlapped: int) -> None:
-        """A tile that runs into the one behind it; ``overlapped``: beats of its load."""
-        self._chain.append((jobs, overlapped))
+    def chain(self, rows: int, jobs: NDArray[Any], load: int, bursts: int) -> None:
+        """A tile that runs into the one behind it; ``load``, ``bursts``: beats and bursts of its load."""
+        self._chain.append((jobs, load))
         self._chain_rows += rows
+        self._chain_bursts += bursts
 
     def end_chain(self) -> None:
         """Adds the tiles that ran into one another."""
         if self._chain:
             begin = self._chain_begin
-            loads = np.array([overlapped for _, overlapped in self._chain], np.int64)
             self.tile(
                 self.moved(begin),
                 begin,
                 self._chain_rows,
                 np.concatenate([jobs for jobs, _ in self._chain]),
-                overlapped=int(loads[0]),
                 firsts=np.cumsum([len(jobs) for jobs, _ in self._chain[:-1]], dtype=np.int64),
-                loads=loads[1:],
+                loads=np.array([load for _, load in self._chain[1:]], np.int64),
                 a_beats=self.moved_of_a(begin),
+                bursts=self._chain_bursts,
             )
-        self._chain, self._chain_rows = [], 0
+        self._chain, self._chain_rows, self._chain_bursts = [], 0, 0
         self._chain_begin = self.mark()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.timing.chunks import NOT_SCANNED, Scanned, scanned_lines
 from sw.timing.constants import CHUNK_END_CYCLES
-from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+from sw.timing.job import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 from sw.timing.record_beats import beats_of_lines, fetched_lines, spilled_lines
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
 # What gather_tile counts, in the order of its ``totals``.
 TOTALS = (
     "selections",
+    "lookups",
     "lookup_lines",
     "bumped_lines",
     "bumped_beats",
@@ -39,6 +40,7 @@ TOTALS = (
 )
 (
     SELECTIONS,
+    LOOKUPS,
     LOOKUP_LINES,
     BUMPED_LINES,
     BUMPED_BEATS,
@@ -225,8 +227,8 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     return longest
 
 
-# What is known of the leaves of a group of a long row that come from memory, an int64[4]: see :data:`sw.timing.jobs.JOB_FIELDS`.
-GROUP_LINES, GROUP_LONGEST, GROUP_FETCHED, GROUP_STREAMED = range(4)
+# What is known of the leaves of a group of a long row that come from memory, an int64[5]: see :data:`sw.timing.jobs.JOB_FIELDS`.
+GROUP_LINES, GROUP_LONGEST, GROUP_FETCHED, GROUP_STREAMED, GROUP_WIDEST = range(5)
 
 
 @njit(cache=True, inline="always")
@@ -288,6 +290,7 @@ def _group_job(
         group[GROUP_FETCHED],
         group[GROUP_STREAMED],
         written,
+        group[GROUP_WIDEST],
     )
     group[:] = 0
     return number
@@ -320,7 +323,10 @@ def _merge_job(
         totals[MERGED] += fibers[n, 1]
     in_memory = np.minimum(fibers[:, 1], np.maximum(0, fibers[:, 0] + fibers[:, 1] - kept_lines * lanes))
     longest = _longest(in_memory, slot_factors)
-    return write_job(jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, written=written)
+    widest = (fibers[:, 1] - in_memory).max()
+    return write_job(
+        jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, written=written, widest=widest
+    )
 
 
 @njit(cache=True)
@@ -359,7 +365,7 @@ def _scratch_row(
     fibers_kept = 0
     scratch = 0
     in_job = 0
-    group = np.zeros(4, np.int64)
+    group = np.zeros(5, np.int64)
     group_merged = 0
     group_nonzeros = 0
     group_first = a_begin[row]
@@ -405,6 +411,7 @@ def _scratch_row(
         if leaf < 0:
             size = back_lengths[fiber]
             group_merged += size
+            group[GROUP_WIDEST] = max(group[GROUP_WIDEST], size)
             if back_begins[fiber] >= 0:
                 lines = fetched_lines(back_begins[fiber], size, lanes)
                 group[GROUP_LINES] += lines
@@ -421,6 +428,7 @@ def _scratch_row(
         k = a_coordinates[position]
         size = b_end[k] - b_begin[k]
         group_merged += size
+        group[GROUP_WIDEST] = max(group[GROUP_WIDEST], size)
         if streaming or bumped[k - first_k]:
             lines = fetched_lines(b_begin[k], size, lanes)
             group[GROUP_LINES] += lines
@@ -440,6 +448,27 @@ def _scratch_row(
     return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, totals, (lanes, slot_factors, kept_lines))
 
 
+@njit(cache=True)
+def _fibers_that_return(
+    lengths: NDArray[Any], begins: NDArray[Any], lanes: int, slot_factors: NDArray[Any], reentry_lines: int
+) -> tuple[tuple[int, int, int, int], int, int]:
+    """What is known of a row with its partial fibers alone (:func:`_fibers_of_row`), and their lines in memory.
+
+    Of these the last number passes the streamer, as those of fibers of more than ``reentry_lines`` do.
+    """
+    fetched, longest, widest, lines_back, streamed = 0, 0, 0, 0, 0
+    for n in range(len(lengths)):
+        widest = max(widest, lengths[n])
+        if begins[n] >= 0:
+            lines = fetched_lines(begins[n], lengths[n], lanes)
+            lines_back += lines
+            longest = max(longest, -(-lengths[n] // slot_factors[min(n, len(slot_factors) - 1)]))
+            if lines > reentry_lines:
+                fetched += 1
+                streamed += lines
+    return (len(lengths), fetched, longest, widest), lines_back, streamed
+
+
 @njit(cache=True, inline="always")
 def _fibers_of_row(
     positions: tuple[int, int],
@@ -449,27 +478,29 @@ def _fibers_of_row(
     bumped: NDArray[Any],
     streaming: bool,
     first_k: int,
-    known: tuple[int, int, int],
+    known: tuple[int, int, int, int],
     lanes: int,
     pitch: int,
     totals: NDArray[Any],
     slot_factors: NDArray[Any],
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Looks up the fibers of B that the nonzeros of A at ``positions`` name, and counts them.
 
-    Returns what is ``known`` of the row with them: leaves, those that come from memory, and the longest of these
-    (:data:`sw.timing.jobs.JOB_FIELDS`).
+    Returns what is ``known`` of the row with them: leaves, those that come from memory, the longest of these, and the longest
+    of all (:data:`sw.timing.jobs.JOB_FIELDS`).
     """
-    leaves, fetched, longest = known
+    leaves, fetched, longest, widest = known
     words = 2 * lanes
     for position in range(positions[0], positions[1]):
         k = a_coordinates[position]
         if streaming:
+            totals[LOOKUPS] += 1
             totals[LOOKUP_LINES] += 2 if k % words == words - 1 else 1
         size = b_end[k] - b_begin[k]
         if size == 0:
             continue
         leaves += 1
+        widest = max(widest, size)
         totals[PRODUCTS] += size
         totals[MERGED] += size
         if streaming or bumped[k - first_k]:
@@ -479,7 +510,7 @@ def _fibers_of_row(
             totals[BUMPED_ELEMENTS] += size
             fetched += 1
             longest = max(longest, size // slot_factors[min(leaves, len(slot_factors)) - 1])
-    return leaves, fetched, longest
+    return leaves, fetched, longest, widest
 
 
 @njit(cache=True)
@@ -525,17 +556,14 @@ def gather_tile(
     back_rows, back_lengths, back_begins, _, _ = back
     for row in range(first_row, last_row):
         of_back = back_rows[row - first_row], back_rows[row - first_row + 1]
-        partial, leaves, comes_back, longest, fetched, streamed = 0, 0, 0, 0, 0, 0
-        for n in range(of_back[0], of_back[1]):
-            leaves += 1
-            partial += back_lengths[n]
-            if back_begins[n] >= 0:
-                lines = fetched_lines(back_begins[n], back_lengths[n], lanes)
-                comes_back += lines
-                longest = max(longest, -(-back_lengths[n] // slot_factors[min(leaves, len(slot_factors)) - 1]))
-                if lines > reentry_lines:
-                    fetched += 1
-                    streamed += lines
+        partial = back_lengths[of_back[0] : of_back[1]].sum()
+        (leaves, fetched, longest, widest), comes_back, streamed = _fibers_that_return(
+            back_lengths[of_back[0] : of_back[1]],
+            back_begins[of_back[0] : of_back[1]],
+            lanes,
+            slot_factors,
+            reentry_lines,
+        )
         totals[MERGED] += partial
         totals[UNIT_LINES] += comes_back
         totals[SELECTIONS] += a_end[row] - a_begin[row]
@@ -545,9 +573,9 @@ def gather_tile(
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         first_job = number
-        leaves, fetched, longest = _fibers_of_row(
+        leaves, fetched, longest, widest = _fibers_of_row(
             (a_begin[row], a_end[row]), a_coordinates, b_begin, b_end, bumped, streaming, first_k,
-            (leaves, fetched, longest), lanes, pitch_b, totals, slot_factors,
+            (leaves, fetched, longest, widest), lanes, pitch_b, totals, slot_factors,
         )  # fmt: skip
         totals[LEAVES] += leaves
         if leaves <= radix:
@@ -562,34 +590,28 @@ def gather_tile(
                 examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + CHUNK_END_CYCLES
             length, of_row = lengths[row - first_row], a_end[row] - a_begin[row]
             number = write_job(
-                jobs, number, OWN, leaves, merged, length, examined, lines, longest, of_a, of_row, fetched, streamed
+                jobs,
+                number,
+                OWN,
+                leaves,
+                merged,
+                length,
+                examined,
+                lines,
+                longest,
+                of_a,
+                of_row,
+                fetched,
+                streamed,
+                (0, 0),
+                widest,
             )
         else:
             number = _scratch_row(
-                row,
-                a_pointers,
-                a_begin,
-                a_end,
-                a_coordinates,
-                b_begin,
-                b_end,
-                b_coordinates,
-                back,
-                of_back,
-                reentry_lines,
-                radix,
-                lanes,
-                stamps,
-                totals,
-                jobs,
-                number,
-                slot_factors,
-                streaming,
-                bumped,
-                first_k,
-                kept_lines,
-                scanned,
-            )
+                row, a_pointers, a_begin, a_end, a_coordinates, b_begin, b_end, b_coordinates, back, of_back,
+                reentry_lines, radix, lanes, stamps, totals, jobs, number, slot_factors, streaming, bumped, first_k,
+                kept_lines, scanned,
+            )  # fmt: skip
         if len(loaded):
             needed = 0
             for position in range(a_begin[row], a_end[row]):

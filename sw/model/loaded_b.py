@@ -67,6 +67,7 @@ class LoadedB:
         self._together = min(of_beat, design.lanes) if self.converted.enabled else design.lanes
         self.rows = planned.rows_of_b if planned.scheme.gathers else None
         self.by_list = self.rows is not None and self.rows.rows is not None
+        self._row_cycles = 2 if self.rows is not None and self.rows.entries is not None else 1
         self.overbooked = 0
         self.bumped_elements = 0
         self.sizes = TileSizes(planned.scheme.buffer_bytes["B"])
@@ -122,7 +123,7 @@ class LoadedB:
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
         stop = fresh[0] + int(plan.placed[tile.index_i])
         usable = self._usable_at
-        beats, self._fresh = 0, fresh
+        beats, self._fresh, bursts = 0, fresh, 0
         trips: Index | int = 0
         if fresh[0] < fresh[1]:
             self._outside[fresh[0] : stop], self._outside[stop : fresh[1]] = False, True
@@ -137,16 +138,23 @@ class LoadedB:
             if not self.by_list:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:
+                bursts = -self.reads.bursts
                 beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop], plan.list_words)
-            usable[slice(*fresh)] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0])
+                bursts += self.reads.bursts
+            usable[slice(*fresh)] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0], bursts)
             trips = np.where(from_memory, *self.trips)
+            if fresh[0] < stop < fresh[1]:
+                seen = usable[stop - 1] + self.trips[1] - self.trips[0]
+                usable[stop : fresh[1]] = np.maximum(usable[stop : fresh[1]], seen)
         return Load(self._outside[rows[0] : rows[1]], beats, usable[rows[0] : rows[1]], trips)
 
     def scan_cycles(self, chunks: Chunks) -> int:
         """Cycles of a scan of so many chunks, of which only some are under way at a time."""
         pace, latency = self._pace, self._pace.latency + self._pace.reader
         line = pace.beat * line_beats(pace.pitch_b)
-        return int(max(scan_cycles(chunks, latency, line), flying_cycles(chunks.bursts, latency, pace.outstanding)))
+        return int(
+            max(scan_cycles(chunks, latency, line), flying_cycles(chunks.bursts, pace.latency, pace.outstanding))
+        )
 
     def _usable(
         self,
@@ -157,13 +165,16 @@ class LoadedB:
         end: Index,
         from_memory: NDArray[np.bool_],
         read: int,
+        bursts: int = 0,
     ) -> Index:
         """The cycle of the load in which each row can be used: beats come evenly over nonzeros and rows.
 
         Rows of ``from_memory`` can be used at its end. The first ``read`` rows come, of the others only their place is noted.
         """
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
-        weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
+        lengths = last - first
+        lengths[read:] = 0
+        weight = np.cumsum(lengths) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle, and so is the rest of a line of which the next row has nothing.
         lanes = self._together
         words = (last + lanes - 1) // lanes - first // lanes
@@ -173,9 +184,11 @@ class LoadedB:
             filled = np.flatnonzero(last[:read] > first[:read])
             ends, begins = last[filled[:-1]], first[filled[1:]]
             dropped = int(np.count_nonzero((ends % lanes != 0) & (begins // lanes != ends // lanes)))
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()) + dropped)
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, self._row_cycles).sum()) + dropped)
         if not whole:
             pace = max(pace, self.scan_cycles(self.reads.chunks))
+        if bursts:
+            pace = max(pace, int(flying_cycles(bursts, self._pace.latency, self._pace.outstanding)))
         usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
         usable[from_memory] = pace + SETTLE_CYCLES
         return usable

@@ -21,7 +21,7 @@ from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
 from sw.tile_sizes import TileSizes
 from sw.timing.assembly import assembly_jobs
 from sw.timing.constants import PREFETCHED_LINES
-from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
+from sw.timing.job import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
 from .clock import Clock, Mark
@@ -230,7 +230,7 @@ class Run:
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
             self.rows_of_c.go_on(tile, int(lengths.sum()))
-            self.clock.chain(tile.size_i, jobs, overlapped)
+            self.clock.chain(tile.size_i, jobs, overlapped, self.reads.bursts - scanned)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
         rows, bursts, waits = self.rows_of_c.search(tile, self.pace.latency)
@@ -244,7 +244,6 @@ class Run:
             jobs,
             load_beats=load_beats + beats,
             load_cycles=load_cycles,
-            overlapped=overlapped,
             a_beats=self.clock.moved_of_a(before),
             bursts=bursts,
             waits=waits,

@@ -117,6 +117,10 @@ class Reads:
             meta = self.word_beats(2 * first + 2, 2 * count) + self.word_beats(first + 2, count)
         else:
             meta = self.word_beats(first, count) + self.word_beats(first + 1, count)
+        filled = np.flatnonzero(end > begin)
+        line, last_line = begin[filled] // self.lanes, (end[filled] - 1) // self.lanes
+        # Rows whose lines follow one another are a run, which is asked for in one burst or a few long ones.
+        self.bursts += int(np.count_nonzero(line[1:] > last_line[:-1] + 1)) + min(1, len(filled))
         return self._count("b", meta, self.run_beats("b", begin, end))
 
     def _count(self, tensor: str, meta: int, data: int) -> int:

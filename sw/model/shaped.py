@@ -16,7 +16,7 @@ from sw.golden.tuning import Counts
 from sw.plan.plan import Plan
 from sw.plan.shapes import TileShapes
 from sw.timing.constants import SETTLE_CYCLES
-from sw.timing.jobs import JOB_FIELDS
+from sw.timing.job import JOB_FIELDS
 
 from .kernels import fiber_counts, gather_tile
 from .machine import Run, add_gathered, delayed_by_a
@@ -135,7 +135,7 @@ class _UsedRun(Run):
             position += nonzeros
             beats = sum(load_beats.values())
             moved, a_beats = self.clock.moved(before) + beats, self.clock.moved_of_a(before)
-            self.clock.tile(moved, before, rows, jobs[:number], overlapped=beats, a_beats=a_beats)
+            self.clock.tile(moved, before, rows, jobs[:number], a_beats=a_beats)
         add_gathered(self)
 
     def _load_used(

@@ -42,6 +42,7 @@ from sw.plan.thresholds import (
     REPLAYED_GRIDS,
     SAMPLE_LEAST_SHARE,
     SAMPLE_MARGIN,
+    STREAMED_MARGIN,
     STRIP_FAR,
     TIE,
     UNUSED,
@@ -130,7 +131,7 @@ def auto(
     near = sorted([*_kinds(found), *_varied(workload, grids, finalists)], key=_cost)
     judged: Judged = {}
     if judge is not None and len(near) > 1:
-        near, judged = _judged(Bench(workload, judge, _units(near, effort)), near, found[0])
+        near, judged = _judged(Bench(workload, design, judge, _units(near, effort)), near, found[0])
     chosen = [*near, *(c for c in found if c not in near)] if grids or judged else found
     return evened(_chosen(workload, chosen, judged))
 
@@ -182,18 +183,25 @@ def _for_long_fibers(workload: Workload, design: Machine, best: Candidate, passe
     return [c for c in found if c[1].cycles < (1 - STRIP_FAR) * best[1].cycles]
 
 
+def _margin(scheme: Scheme) -> float:
+    """By what share its cycles are low, by the model tier and by prediction."""
+    if scheme.load == LOAD_PLANNED:
+        return PLANNED_MARGIN
+    return 0.0 if scheme.buffers("B") else STREAMED_MARGIN
+
+
 def _kinds(found: list[Candidate]) -> list[Candidate]:
     """The best of each way to leave j and k whole, where a replay cannot tell it from the best of all, which comes first."""
     best: dict[tuple[str, bool, bool], Candidate] = {}
     for scheme, prediction in found:
         best.setdefault((scheme.load, scheme.strips > 0, scheme.buffers("B")), (scheme, prediction))
     close = BYPASS_CLOSE if found[0][0].load == LOAD_REUSE else REPLAY_CLOSE
-    return [c for c in best.values() if c[1].cycles <= close * found[0][1].cycles]
+    return [c for c in best.values() if c[1].cycles <= close * (1 + _margin(found[0][0])) * found[0][1].cycles]
 
 
 def _on_chip(workload: Workload, design: Machine, found: list[Candidate], passes: Passes) -> list[Candidate]:
     """The best, and those of other kinds next to it, with scratch fibers on chip, where that gains something."""
-    most = ON_CHIP_CLOSE * found[0][1].cycles
+    most = ON_CHIP_CLOSE * (1 + _margin(found[0][0])) * found[0][1].cycles
     tried = (with_scratch(workload, design, c, passes) for c in _kinds(found) if c[1].cycles <= most)
     return [candidate for candidate in tried if candidate is not None]
 
@@ -473,7 +481,7 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
     """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows. And what it said.
 
     Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin; so does the
-    prediction of a grid where no grid at all can be judged. Planned places, whose cycles are low, need a margin of their own.
+    prediction of a grid where no grid at all can be judged. Planned places and B streamed, whose cycles are low, need margins.
     """
     whole = bench.workload.I
     shares = [bench.share(s, p) for s, p in candidates]
@@ -495,7 +503,6 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
             found = bench.cycles(scheme, prediction, share)
             judged[_key(scheme)] = round(found)
         trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
-        margin = PLANNED_MARGIN if scheme.load == LOAD_PLANNED else 0.0
-        cycles.append(found * (1 + margin) * (1.0 if trusts else 1 + SAMPLE_MARGIN))
+        cycles.append(found * (1 + _margin(scheme)) * (1.0 if trusts else 1 + SAMPLE_MARGIN))
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
     return [candidates[n] for n in order], judged

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .constants import POINTER_CYCLES
-from .jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+from .job import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 from .record_beats import spilled_lines
 
 __all__ = ["assembly_jobs"]
@@ -49,6 +49,7 @@ def assembly_jobs(
         "steps": np.maximum(pieces_of, 1),
         "fetched": pieces_of,
         "streamed": lines.sum(axis=1),
+        "widest": lengths.max(axis=1, initial=0),
     }
     for name, column in columns.items():
         own[:, JOB_FIELDS.index(name)] = column

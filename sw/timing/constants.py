@@ -27,6 +27,7 @@ __all__ = [
     "COLUMN_CYCLES",
     "COLUMN_REQUEST_CYCLES",
     "COLUMN_WORD_CYCLES",
+    "CONTENTION",
     "FIBER_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
@@ -42,8 +43,10 @@ __all__ = [
     "KEPT_RETURN_CYCLES",
     "LEAF_ANSWER_CYCLES",
     "LEVEL_CYCLES",
+    "LINE_CYCLES",
     "LOOKUP_REQUEST_CYCLES",
     "LOOK_UP_CYCLES",
+    "MANY_LEAVES",
     "MEMORY_CYCLES",
     "MEMORY_PART_CYCLES",
     "MERGE_CYCLES",
@@ -138,6 +141,9 @@ CHUNK_END_CYCLES = 2
 ANSWER_CYCLES = 5
 # From a burst's grant to its last beat, beside the memory's latency: as long it is one of those that may be outstanding.
 FLYING_CYCLES = 9.5
+# How sharply the larger of two bounds, of the bus and of the bursts that may be under way, decides: the exponent of the norm that
+# joins them. Of 3,000 rows of 7,700 scattered nonzeros on `tiny`, all of B streamed, with latencies of 5 to 400 ns.
+CONTENTION = 5.5
 # The bus is looked at in spans of so many cycles, of which so many are remembered. Chosen: shorter than most bursts.
 SPAN = 8.0
 SPANS = 2048
@@ -168,10 +174,13 @@ FIRST_CYCLES = 9.0
 LEVEL_CYCLES = 2.75
 # For each leaf while the merge fills, where the job before has just ended.
 FILL_LEAF_CYCLES = 1.4
-# Of a merged nonzero, more than its own cycle. The cause is not known: 64 banks instead of 16 change 0.1 % of pyamg:bar.
-# This and the one before are of dense products of 6 to 64 leaves of 10 to 100 nonzeros on `edge`, and of the operands of
-# docs/benchmarks.md that products bound. What it misses on `tiny` is in docs/history.md.
+# Of a merged nonzero, where no two leaves have a column in common, or a job has so many leaves. It is one cycle where a few
+# leaves have the same columns. Of 300 rows of 1 to 64 leaves of 48 nonzeros each on one PE, scattered or in the same columns.
 MERGE_CYCLES = 1.04
+MANY_LEAVES = 16
+# From a line of a leaf that is used up to the next line in its slot, where that is on chip: of single leaves of 48 nonzeros with
+# 2, 4 and 8 slots.
+LINE_CYCLES = 9.25
 # From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer.
 FILL_CYCLES = 7
 FLOATING_LEVEL_CYCLES = 6

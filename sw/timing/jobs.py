@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import READ, WRITE, first_line, flow, idle_bus, take
-from .chunks import NOT_SCANNED, Scanned, scan, scan_ports
 from .constants import (
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEVEL_CYCLES,
+    LINE_CYCLES,
+    MANY_LEAVES,
     MERGE_CYCLES,
     MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
@@ -28,73 +29,34 @@ from .constants import (
     WRITE_CYCLES,
 )
 from .hardware import JOB_MARGIN, NEXT_CHUNK_LINES, UNDER_WAY
-from .pace import Pace
-from .record_beats import line_beats
-from .scratch_fibers import ASKED, NEAR, READY, from_scratch, no_scratch, row_leaves, to_scratch, turn
-from .streamer import TAKEN, free_row, stream_leaves, streamer
-
-__all__ = [
-    "FETCHED",
-    "JOB_FIELDS",
-    "LOADED",
-    "MERGE_ON_THE_WAY",
-    "ONE_TILE",
-    "OWN",
-    "SCRATCH",
-    "SCRATCH_MERGE",
-    "STEPS",
-    "STREAMED",
-    "jobs_end",
-    "write_job",
-]
-
-# What is known of a job, in the order of a row of ``jobs``: kind, leaves, nonzeros merged, nonzeros of its fiber, cycles in
-# which A's nonzeros were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
-# A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
-# the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
-# come through the streamer from memory, and their lines; lines of its fiber, one for scratch memory, that stay on chip and that
-# no fiber of the row had begun; lines of A that are asked for in chunks for it, and of the last of its chunks behind the second
-# one, where that is the row's last; lines of its fiber that go to scratch memory.
-JOB_FIELDS = (
-    "kind",
-    "leaves",
-    "merged",
-    "length",
-    "selections",
-    "lines",
-    "chunks",
-    "loaded",
-    "longest",
-    "steps",
-    "fetched",
-    "streamed",
-    "kept",
-    "scanned",
-    "closing",
-    "spilled",
-)
-(
+from .job import (
+    CHUNKS,
+    FETCHED,
+    KEPT,
     KIND,
     LEAVES,
-    MERGED,
     LENGTH,
-    SELECTIONS,
     LINES,
-    CHUNKS,
     LOADED,
     LONGEST,
-    STEPS,
-    FETCHED,
-    STREAMED,
-    KEPT,
+    MERGE_ON_THE_WAY,
+    MERGED,
+    ONE_TILE,
     SCANNED,
-    CLOSING,
+    SCRATCH,
+    SCRATCH_MERGE,
+    SELECTIONS,
     SPILLED,
-) = range(len(JOB_FIELDS))
-# A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
-OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
-ONE_TILE = np.zeros(0, np.int64)
+    STEPS,
+    STREAMED,
+    WIDEST,
+)
+from .pace import Pace
+from .record_beats import line_beats
+from .scratch_fibers import ASKED, ASKED_KEPT, NEAR, READY, from_scratch, no_scratch, row_leaves, to_scratch, turn
+from .streamer import TAKEN, Streamer, begin_tile, free_row, look_up, stream, streamer, take_leaves
+
+__all__ = ["jobs_end"]
 
 
 class PeStates(NamedTuple):
@@ -119,46 +81,6 @@ class PeStates(NamedTuple):
     passed: NDArray[Any]
     turn: NDArray[Any]
     merges: NDArray[Any]
-
-
-@njit(cache=True, counted=False)
-def write_job(
-    jobs: NDArray[Any],
-    number: int,
-    kind: int,
-    leaves: int,
-    merged: int,
-    length: int,
-    selections: int,
-    lines: int,
-    longest: int,
-    of_a: Scanned = NOT_SCANNED,
-    examined: int = 0,
-    fetched: int = 0,
-    streamed: int = 0,
-    written: tuple[int, int] = (0, 0),
-) -> int:
-    """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
-
-    ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
-    ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
-    ``of_a``: chunks and lines of A (:func:`.chunks.scanned_lines`).
-    ``written``: lines of its fiber, one for scratch memory, that go there, and those that stay on chip and are new.
-    """
-    jobs[number, KIND] = kind
-    jobs[number, LEAVES] = leaves
-    jobs[number, MERGED] = merged
-    jobs[number, LENGTH] = length
-    jobs[number, SELECTIONS] = selections
-    jobs[number, LINES] = lines
-    jobs[number, CHUNKS], jobs[number, SCANNED], jobs[number, CLOSING] = of_a
-    jobs[number, LOADED] = 0
-    jobs[number, LONGEST] = longest
-    jobs[number, STEPS] = max(leaves, examined - 1, 1)
-    jobs[number, FETCHED] = fetched
-    jobs[number, STREAMED] = streamed
-    jobs[number, SPILLED], jobs[number, KEPT] = written
-    return number + 1
 
 
 @njit(cache=True, counted=False)
@@ -311,34 +233,16 @@ def _begin(free: float, leaves: int, merged: float, dispatched: float, came: flo
     return max(begin, came + UNPACKED_CYCLES) if came else begin
 
 
-@njit(cache=True, counted=False)
-def _bus(
-    memory: float,
-    load: float,
-    begin: float,
-    lines: int,
-    words: float,
-    of_a: tuple[float, float],
-    beat: float,
-    beat_b: float,
-) -> tuple[float, float]:
-    """When the bus has moved what a job reads, and the beats of B's load that are left.
+@njit(cache=True, counted=False, inline="always")
+def _asked_in_turn(memory: float, of_a: tuple[float, float], of_leaves: tuple[float, float]) -> float:
+    """When the bus, free at ``memory``, has moved what is asked for as a job comes: since when, and cycles, of A and of leaves.
 
-    Parameters
-    ----------
-    memory: when the bus is free. load: beats of B's load. begin: of the job's merge.
-    lines, words: that its leaves read; of its fiber. of_a: when its nonzeros of A are used, and their cycles.
-    beat, beat_b: cycles of the bus for a beat, and for a line of B.
+    Lines that pass the streamer are asked for earlier.
     """
-    time, cycles = of_a
-    if cycles:
-        memory = max(memory, time - PREFETCHED_LINES * beat) + cycles
-    if lines:
-        # The load asks as often as the rows that come, or leave, do together with A.
-        share = min(load, (lines + words) // 4)
-        load -= share
-        memory = max(memory, begin) + lines * beat_b + share * beat
-    return memory, load
+    for time, cycles in (of_a, of_leaves):
+        if cycles > 0:
+            memory = max(memory, time) + cycles
+    return memory
 
 
 @njit(cache=True)
@@ -349,19 +253,24 @@ def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) 
 
 
 @njit(cache=True)
-def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace: Pace) -> float:
-    """Cycles of a job's merge, whose ``longest`` leaf is that of :data:`JOB_FIELDS`.
+def _merge_cycles(job: tuple[float, float, int], longest: int, widest: int, leaving: float, pace: Pace) -> float:
+    """Cycles of a job's merge. ``job``: nonzeros merged, of its fiber, leaves; ``longest``, ``widest``: of :data:`JOB_FIELDS`.
 
+    Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns.
     What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of them.
     Rows of C, which take a share of ``leaving`` of the bus, hold each of these up.
     """
+    merged, length, leaves = job
     capacity = pace.leaf_lines * pace.lanes
     factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
     line = pace.beat * pace.line_beats
     crowd = line / (1 - min(MOST_OVERLAPPED, leaving))
     shared = (crowd - line) * (pace.leaf_lines * factor // 2)
     each = (pace.latency + pace.reader + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
-    return max(merged * MERGE_CYCLES, (longest - capacity) * each)
+    apart = (length * leaves - merged) / (merged * (leaves - 1)) if leaves > 1 and merged else 0.0
+    uneven = max(apart, min(1.0, leaves / MANY_LEAVES))
+    on_chip = widest * max(1.0, LINE_CYCLES / capacity)
+    return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven), (longest - capacity) * each)
 
 
 @njit(cache=True, counted=False, inline="always")
@@ -388,11 +297,47 @@ def _slower_load(
     return max(1.0, (flow(bus, READ, begun, begun + alone, cycles) - SPAN / 2 - begun) / alone)
 
 
+@njit(cache=True, counted=False)
+def _fibers_return(
+    bus: NDArray[Any],
+    port: NDArray[Any],
+    front: Streamer,
+    jobs: NDArray[Any],
+    scratch: NDArray[Any],
+    time: float,
+    merged: float,
+    pace: Pace,
+) -> tuple[float, float, float]:
+    """The fibers of a long row, of so many nonzeros, come back; their PE has the last one's place at ``time``.
+
+    Returns when the first lines of all of them have come, and how many lines follow, from memory and from the chip.
+    """
+    stream(bus, front, jobs, time + LEAF_ANSWER_CYCLES, pace)
+    came = from_scratch(bus, port, scratch, time, pace)
+    return came, merged / pace.lanes - scratch[NEAR] - scratch[ASKED], scratch[NEAR] - scratch[ASKED_KEPT]
+
+
+@njit(cache=True, counted=False)
+def _first_lines(
+    bus: NDArray[Any],
+    port: NDArray[Any],
+    front: Streamer,
+    jobs: NDArray[Any],
+    dispatched: float,
+    asked: tuple[int, int],
+    pace: Pace,
+) -> float:
+    """When the first line of each leaf has come that a PE reads itself. ``asked``: lines of all at once, of the last one."""
+    time, latency = dispatched + LEAF_ANSWER_CYCLES, pace.latency + pace.reader
+    stream(bus, front, jobs, time, pace)
+    came = first_line(bus, time, *asked, latency, pace.beat * line_beats(pace.pitch_b))
+    return float(max(came, first_line(port, time, *asked, latency, 1.0)))
+
+
 @njit(cache=True)
 def jobs_end(
     jobs: NDArray[Any],
     pace: Pace,
-    load: int = 0,
     firsts: NDArray[Any] = ONE_TILE,
     loads: NDArray[Any] = ONE_TILE,
     a_beats: int = 0,
@@ -402,7 +347,6 @@ def jobs_end(
     Parameters
     ----------
     jobs: int64[jobs, fields], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
-    load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
     a_beats: beats of A that come beside the jobs. The first of them come before the first job.
@@ -412,40 +356,41 @@ def jobs_end(
     of long rows in theirs), and a PE whose output queue is full waits.
     """
     radix, lanes = pace.radix, pace.lanes
-    latency, beat, fill = pace.latency + pace.reader, pace.beat, pace.fill
+    beat, fill = pace.beat, pace.fill
     beat_a, beat_b = beat * line_beats(pace.pitch_a), beat * line_beats(pace.pitch_b)
-    capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
     accepts, free, ends = states.accepts, states.free, states.ends
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
-    dispatched = dispatched_now = present = row_out = 0.0
+    dispatched = dispatched_now = row_out = 0.0
     scratch, ring = no_scratch(pace.scratch_slots)
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
-    bus, ports = idle_bus(), scan_ports(latency)
-    stream, rows = streamer(pace.region)
+    bus, port = idle_bus(), idle_bus()
+    front = streamer(jobs, firsts[0] if len(firsts) else len(jobs), pace)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
-    # `slower`: how many times as long a tile's load takes for want of the bus. `out_before`: rows of the tile before this one.
-    tile, slower, begun, out_before = 0, 1.0, 0.0, 0.0
+    tile, begun, out_before = (
+        0,
+        0.0,
+        0.0,
+    )  # of the tile at hand, when it began and the rows of the tile before it were out
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
-            begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
+            begun = _next_tile(jobs, went, n, front.looked_up[n], begun, cleared, pace)
             out_before = row_out
-            load += loads[tile]
+            slower = _slower_load(bus, begun, loads[tile] * beat, jobs, n, firsts[tile + 1 :])
             tile += 1
-            slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs, n, firsts[tile:])
+            begin_tile(front, n, firsts[tile] if tile < len(firsts) else len(jobs), begun, slower)
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
         of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(scratch[READY], accepts[pe]) + leaves - 1
-            direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
-            came = from_scratch(bus, scratch, dispatched_now, leaves, pace)
+            came, direct, near = _fibers_return(bus, port, front, jobs, scratch, dispatched_now, merged, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
@@ -453,43 +398,43 @@ def jobs_end(
             pe = chosen = _pick(free, chosen, dispatched)
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
-            before = present
-            of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED], jobs[n, CLOSING]
-            present = scan(bus, ports, present, kind == OWN or begins_row, *of_scan, latency, beat_a)
-            present = max(present, begun + slower * jobs[n, LOADED])
-            came, asked, direct, opened, usable = 0.0, 0, 0.0, max(dispatched, free[pe]), present
+            usable = look_up(bus, front, jobs, n, pace)
+            came, asked, direct, near, opened = 0.0, 0, 0.0, 0.0, max(dispatched, free[pe])
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
             if kind == MERGE_ON_THE_WAY:
-                direct = merged / lanes - scratch[NEAR] - scratch[ASKED]
-                came = from_scratch(bus, scratch, opened + leaves - 1, leaves, pace)
+                asked_at = opened + leaves - 1
+                came, direct, near = _fibers_return(bus, port, front, jobs, scratch, asked_at, merged, pace)
             elif jobs[n, FETCHED]:
-                usable, of_pe, asked, last_asked = stream_leaves(
-                    bus, stream, rows, jobs[n, STREAMED], jobs[n, FETCHED], (before, present), opened, pace
-                )
+                usable, of_pe, asked, last_asked = take_leaves(bus, front, jobs, n, opened, pace)
                 direct = float(of_pe - asked)
             steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else jobs[n, STEPS] + 1.0
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if asked:
-                came = first_line(bus, dispatched + LEAF_ANSWER_CYCLES, asked, last_asked, latency, beat_b)
+                came = _first_lines(bus, port, front, jobs, dispatched, (asked, last_asked), pace)
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
-            stream[TAKEN] = dispatched
+            front.state[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
                 group_pe = pe  # kept for the row's last job: of its last group but one, or of what was merged since
-        merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], leaving / max(1.0, dispatched), pace)
+        merge = _merge_cycles(
+            (merged, length, leaves), jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
+        )
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
-        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, (dispatched, of_a), beat, beat_b)
+        unstreamed = jobs[n, LINES] - jobs[n, STREAMED]
+        memory = _asked_in_turn(memory, (dispatched - PREFETCHED_LINES * beat, of_a), (begin, unstreamed * beat_b))
         end = max(begin + merge, memory)
+        memory += of_bus
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
+        if direct + near > 0:
+            end = max(end, flow(port, READ, begin, begin + merge, direct + near))
         left = turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
-        end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
-        memory += of_bus
+        end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, pace.queue_lines * lanes)
         leaving += of_bus
         if aside:
             left = to_scratch(
@@ -498,8 +443,10 @@ def jobs_end(
         else:
             first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)
-            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, of_bus)
-            free_row(stream, rows, left)
+            # Two bursts of its words wait for the bus; those behind them stay in the PE.
+            sent = flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, of_bus) - SPAN
+            left = row_out = max(left, sent - WRITE_CYCLES - 2 * pace.burst)
+            free_row(front, n, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots

@@ -10,6 +10,7 @@ from sw.formats.memory_csr import MemoryCsr
 from sw.jit import njit
 
 from .constants import (
+    CONTENTION,
     FILL_CYCLES,
     FLOATING_LEVEL_CYCLES,
     FLYING_CYCLES,
@@ -30,6 +31,7 @@ __all__ = [
     "flying_cycles",
     "kept_lines",
     "load_trips",
+    "memory_cycles",
     "pace_of",
     "reader_cycles",
 ]
@@ -161,6 +163,13 @@ def reader_cycles(design: TimedDesign) -> int:
 def flying_cycles(bursts: float, latency: int, outstanding: int) -> float:
     """Cycles of so many bursts, each under way for a ``latency`` and what the memory engine takes, so many at a time."""
     return bursts * (latency + FLYING_CYCLES) / outstanding
+
+
+@njit(cache=True)
+def memory_cycles(moving: float, flying: float) -> float:
+    """Cycles of memory where beats keep the bus ``moving`` so long and bursts would be ``flying`` so long without the bus
+    (:func:`flying_cycles`): each waits for the others' beats."""
+    return float((moving**CONTENTION + flying**CONTENTION) ** (1 / CONTENTION))
 
 
 def load_trips(latency: int, reader: int) -> tuple[int, int]:

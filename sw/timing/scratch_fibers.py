@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import WRITE, first_line, flow, take
-from .constants import KEPT_CYCLES, KEPT_RETURN_CYCLES, LEAF_ANSWER_CYCLES, RETURN_CYCLES, WRITE_CYCLES
+from .constants import ANSWER_CYCLES, KEPT_CYCLES, KEPT_RETURN_CYCLES, LEAF_ANSWER_CYCLES, RETURN_CYCLES, WRITE_CYCLES
 from .hardware import SCRATCH_MARGIN
 from .pace import Pace
 
-__all__ = ["ASKED", "NEAR", "READY", "from_scratch", "no_scratch", "row_leaves", "to_scratch", "turn"]
+__all__ = ["ASKED", "ASKED_KEPT", "NEAR", "READY", "from_scratch", "no_scratch", "row_leaves", "to_scratch", "turn"]
 
 # What is known of them: when the last word of all so far is out, and when the job that reads the newest can begin; lines in
 # memory that the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written;
@@ -90,12 +90,20 @@ def row_leaves(scratch: NDArray[Any], ring: NDArray[Any], time: float) -> None:
 
 
 @njit(cache=True, counted=False)
-def from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, leaves: int, pace: Pace) -> float:
-    """The fibers of a long row come back, the last of the ``leaves`` asked for at ``time``; returns when the first lines of all
-    of them are there. On chip those of the last one come behind all of the others.
+def from_scratch(bus: NDArray[Any], port: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
+    """The fibers of a long row come back, whose PE knows the last one at ``time``; returns when the first lines of all have come.
+
+    On chip those of the last one come behind all of the others.
     """
-    if scratch[ASKED] == 0:
-        return time + LEAF_ANSWER_CYCLES + KEPT_CYCLES + scratch[ASKED_KEPT] - scratch[LAST_KEPT]
-    time += LEAF_ANSWER_CYCLES + 1 - leaves
-    line = pace.beat * pace.line_beats
-    return first_line(bus, time, scratch[ASKED], scratch[LAST_ASKED], pace.latency + pace.reader, line)
+    asked = time + LEAF_ANSWER_CYCLES
+    came = 0.0
+    if scratch[ASKED_KEPT]:
+        came = (
+            first_line(port, asked + KEPT_CYCLES - ANSWER_CYCLES, scratch[ASKED_KEPT], scratch[LAST_KEPT], 0.0, 1.0)
+            - 1.0
+        )
+    if scratch[ASKED] and not scratch[LAST_KEPT]:
+        lines, latency = (scratch[ASKED], scratch[LAST_ASKED]), pace.latency + pace.reader
+        came = max(came, first_line(bus, asked, *lines, latency, pace.beat * pace.line_beats))
+        came = max(came, first_line(port, asked, *lines, latency, 1.0))
+    return came

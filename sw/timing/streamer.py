@@ -1,6 +1,9 @@
-"""When leaves that lie in memory are there: the streamer before the dispatcher (``rtl.accessor.segment_stream``)."""
+"""When leaves that lie in memory are there: look-ups and the streamer before the dispatcher (``rtl.accessor.segment_stream``).
 
-from typing import Any
+They go on while the dispatcher waits, so what they ask for comes before what PEs ask for later, for jobs before these.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,112 +11,294 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import fetch
+from .chunks import scan, scan_ports
 from .constants import PENDING_LEAVES, PLACED_CYCLES, PLACING_CYCLES
+from .job import (
+    CHUNKS,
+    CLOSING,
+    FETCHED,
+    KIND,
+    LOADED,
+    MERGE_ON_THE_WAY,
+    OWN,
+    SCANNED,
+    SCRATCH,
+    SCRATCH_MERGE,
+    SELECTIONS,
+    STREAMED,
+)
 from .pace import Pace
 from .record_beats import line_beats
 
-__all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
+__all__ = [
+    "LEAF_LINES",
+    "LEAF_READY",
+    "LEAVES_STREAMED",
+    "TAKEN",
+    "Streamer",
+    "begin_tile",
+    "free_row",
+    "look_up",
+    "stream",
+    "streamer",
+    "take_leaves",
+]
 
-# What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row
-# at hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; whether a
-# leaf of the row at hand has found none; leaves so far, and behind that when the dispatcher took each of the last ones.
-STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, STARVED, LEAVES, LAST = range(10)
+# What is known of them: the job that is looked up next, and whether its row has begun; the job behind the tile's last one, when
+# the tile began and how many times as long as its jobs say its load takes; the job whose leaves are streamed, and which of these
+# is next; leaves of all jobs, those streamed and those taken by the dispatcher; when the streamer decided on a leaf last, and
+# when the dispatcher took one last; lines in use, of them those of the row at hand; the job that ends the oldest row that holds
+# any; where in the region the next leaf's lines go; whether a leaf of the row at hand has found none; bursts so far.
+_STATE = (
+    "looked",
+    "open",
+    "stop",
+    "begun",
+    "slower",
+    "job",
+    "leaf",
+    "all_leaves",
+    "leaves_streamed",
+    "leaves_taken",
+    "decided",
+    "taken",
+    "used",
+    "held",
+    "oldest",
+    "place",
+    "starved",
+    "bursts",
+)
+(
+    LOOKED,
+    OPEN,
+    STOP,
+    BEGUN,
+    SLOWER,
+    JOB,
+    LEAF,
+    ALL_LEAVES,
+    LEAVES_STREAMED,
+    LEAVES_TAKEN,
+    DECIDED,
+    TAKEN,
+    USED,
+    HELD,
+    OLDEST,
+    PLACE,
+    STARVED,
+    BURSTS,
+) = range(len(_STATE))
+# Of a leaf in the streamer: when it can be taken, lines that its PE reads itself, when it has been taken.
+LEAF_READY, LEAF_LINES, LEAF_TAKEN = range(3)
+
+
+class Streamer(NamedTuple):
+    """What is known of the look-ups and of the streamer.
+
+    Parameters
+    ----------
+    state: as above. ports: of :func:`.chunks.scan_ports`.
+    looked_up: float64[jobs + 1], when A's nonzeros of the jobs before each have been looked up.
+    row_lines, row_left: float64[jobs], lines of the region that hold the row that ends with each job, and when they are free.
+    leaves: float64[3, leaves in the streamer]. bursts: float64[outstanding], when the last ones have come.
+    """
+
+    state: NDArray[Any]
+    ports: NDArray[Any]
+    looked_up: NDArray[Any]
+    row_lines: NDArray[Any]
+    row_left: NDArray[Any]
+    leaves: NDArray[Any]
+    bursts: NDArray[Any]
 
 
 @njit(cache=True)
-def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
-    return np.zeros(LAST + PENDING_LEAVES, np.float64), np.zeros((2, region + 2), np.float64)
+def streamer(jobs: NDArray[Any], stop: int, pace: Pace) -> Streamer:
+    """Look-ups and streamer before the first of these jobs, whose tile ends before job ``stop``."""
+    state = np.zeros(len(_STATE), np.float64)
+    state[STOP], state[SLOWER] = stop, 1.0
+    state[ALL_LEAVES] = jobs[:, FETCHED].sum()
+    return Streamer(
+        state,
+        scan_ports(pace.latency + pace.reader),
+        np.zeros(len(jobs) + 1, np.float64),
+        np.zeros(len(jobs), np.float64),
+        np.full(len(jobs), np.inf, np.float64),
+        np.zeros((3, PENDING_LEAVES), np.float64),
+        np.zeros(pace.outstanding, np.float64),
+    )
+
+
+@njit(cache=True)
+def begin_tile(front: Streamer, job: int, stop: int, begun: float, slower: float) -> None:
+    """The tile of the jobs from ``job`` to ``stop`` has ``begun``, and its load takes so many times as long as they say."""
+    front.looked_up[job] = begun
+    front.state[STOP], front.state[BEGUN], front.state[SLOWER] = stop, begun, slower
 
 
 @njit(cache=True, counted=False)
-def _free_until(state: NDArray[Any], rows: NDArray[Any], time: float, needed: float) -> float:
+def look_up(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], job: int, pace: Pace) -> float:
+    """Looks up A's nonzeros of all jobs up to this one; returns when that has been done."""
+    state = front.state
+    latency, beat_a = pace.latency + pace.reader, pace.beat * line_beats(pace.pitch_a)
+    while state[LOOKED] <= job:
+        n = int(state[LOOKED])
+        kind = jobs[n, KIND]
+        present = front.looked_up[n]
+        if kind != SCRATCH_MERGE:
+            begins_row = kind == OWN or (kind == SCRATCH and state[OPEN] == 0)
+            of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED], jobs[n, CLOSING]
+            present = scan(bus, front.ports, present, begins_row, *of_scan, latency, beat_a)
+            present = max(present, state[BEGUN] + state[SLOWER] * jobs[n, LOADED])
+        state[OPEN] = kind in (SCRATCH, MERGE_ON_THE_WAY)
+        front.looked_up[n + 1] = present
+        state[LOOKED] = n + 1
+    return float(front.looked_up[job + 1])
+
+
+@njit(cache=True, counted=False)
+def _free_until(front: Streamer, time: float, needed: float) -> float:
     """Frees the lines of rows that have left by ``time``, as many as are ``needed``; returns when the last of these were free."""
+    state = front.state
     since = 0.0
-    size = rows.shape[1]
-    while state[USED] > needed and state[OLDEST] < state[NEXT]:
-        at = int(state[OLDEST]) % size
-        if rows[1, at] > time:
-            break
-        since = rows[1, at]
-        state[USED] -= rows[0, at]
+    while state[USED] > needed and state[OLDEST] < state[JOB]:
+        at = int(state[OLDEST])
+        if front.row_lines[at] > 0:
+            if front.row_left[at] > time:
+                break
+            since = front.row_left[at]
+            state[USED] -= front.row_lines[at]
         state[OLDEST] += 1
     return since
 
 
 @njit(cache=True, counted=False)
-def free_row(state: NDArray[Any], rows: NDArray[Any], time: float) -> None:
-    """The lines of the row at hand are free from this cycle on."""
-    state[STARVED] = 0
-    if state[HELD] > 0:
-        at = int(state[NEXT]) % rows.shape[1]
-        rows[0, at], rows[1, at] = state[HELD], time + PLACING_CYCLES
-        state[NEXT] += 1
-        state[HELD] = 0
+def free_row(front: Streamer, job: int, time: float) -> None:
+    """The lines of the row that ends with this job are free from this cycle on."""
+    front.row_left[job] = time + PLACING_CYCLES
 
 
 @njit(cache=True, counted=False)
-def stream_leaves(
-    bus: NDArray[Any],
-    state: NDArray[Any],
-    rows: NDArray[Any],
-    lines: int,
-    leaves: int,
-    looked_up: tuple[float, float],
-    opened: float,
-    pace: Pace,
+def _next_job(front: Streamer, jobs: NDArray[Any]) -> None:
+    """The streamer has passed a job's leaves."""
+    state = front.state
+    at = int(state[JOB])
+    if jobs[at, KIND] in (OWN, SCRATCH_MERGE):
+        front.row_lines[at] = state[HELD]
+        state[HELD] = state[STARVED] = 0
+    state[JOB] += 1
+    state[LEAF] = 0
+
+
+@njit(cache=True, counted=False)
+def _place(front: Streamer, size: int, time: float, until: float, pace: Pace) -> tuple[float, bool]:
+    """Finds lines in the region for a leaf, from ``time`` on; returns when that is decided, and whether it has any.
+
+    It is inf where rows that leave by ``until`` do not decide it. With ``until`` inf the dispatcher has taken all leaves before.
+    """
+    state, region = front.state, pace.region
+    # Lines that are left at the region's end are taken with those of a leaf that is longer.
+    left = region - state[PLACE]
+    wraps = size > left
+    taken = size + left if wraps else size
+    placed = size <= region and (state[HELD] == 0 or state[HELD] + taken <= region)
+    if placed and state[USED] + taken > region:
+        # It waits for rows before it while there are leaves to go on with. If one of its row found none, short ones do not.
+        waits = not state[STARVED] or size > pace.short_lines
+        latest = time
+        if waits:
+            latest = until if until < np.inf else max(time, state[TAKEN] + 1)
+        time = max(time, _free_until(front, latest, max(0, region - taken)))
+        if state[USED] == 0:
+            wraps, taken, state[PLACE] = False, size, 0
+        placed = state[USED] + taken <= region
+        if not placed and waits and until < np.inf:
+            return np.inf, False
+        if not placed:
+            time, state[STARVED] = latest, 1
+    if placed:
+        state[USED] += taken
+        state[HELD] += taken
+        state[PLACE] = size if wraps else state[PLACE] + size
+    return time, placed
+
+
+@njit(cache=True, counted=False)
+def _stream_leaf(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: float, pace: Pace) -> bool:
+    """Streams the next leaf, if that is decided by ``until`` (:func:`_place`); returns whether it is."""
+    state = front.state
+    job, n = int(state[JOB]), int(state[LEAF])
+    leaves, lines = jobs[job, FETCHED], jobs[job, STREAMED]
+    size = (lines * (n + 1)) // leaves - (lines * n) // leaves
+    begin, end = front.looked_up[job], front.looked_up[job + 1]
+    slot, burst = int(state[LEAVES_STREAMED]) % PENDING_LEAVES, int(state[BURSTS]) % pace.outstanding
+    # The leaf that was so many before it has left its place, and its burst is one of those that may be under way.
+    time = max(state[DECIDED] + 1, begin + (end - begin) * (n + 1) / leaves, front.leaves[LEAF_TAKEN, slot])
+    if max(time, front.bursts[burst]) > until:
+        return False
+    time, placed = _place(front, size, time, until, pace)
+    if time == np.inf:
+        return False
+    state[DECIDED] = time
+    if placed:
+        beat = pace.beat * line_beats(pace.pitch_b)
+        came = fetch(bus, max(time, front.bursts[burst]), size, pace.latency + pace.reader, beat)[1]
+        front.bursts[burst] = came
+        state[BURSTS] += 1
+    front.leaves[LEAF_READY, slot] = came + PLACED_CYCLES if placed else time + PLACING_CYCLES
+    front.leaves[LEAF_LINES, slot] = 0 if placed else size
+    state[LEAVES_STREAMED] += 1
+    state[LEAF] += 1
+    return True
+
+
+@njit(cache=True, counted=False)
+def stream(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: float, pace: Pace) -> None:
+    """Looks up and streams what can be by ``until``, of the tile at hand, before the dispatcher takes it."""
+    state = front.state
+    while state[LEAVES_STREAMED] < min(state[ALL_LEAVES], state[LEAVES_TAKEN] + PENDING_LEAVES):
+        job = int(state[JOB])
+        if job >= state[STOP]:
+            return
+        if state[LEAF] == jobs[job, FETCHED]:
+            _next_job(front, jobs)
+            continue
+        if state[LOOKED] <= job and front.looked_up[job] > until:
+            return
+        look_up(bus, front, jobs, job, pace)
+        if not _stream_leaf(bus, front, jobs, until, pace):
+            return
+
+
+@njit(cache=True, counted=False)
+def take_leaves(
+    bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], job: int, opened: float, pace: Pace
 ) -> tuple[float, int, int, int]:
     """The leaves of a job that lie in memory go to the dispatcher.
 
-    Parameters
-    ----------
-    bus, state, rows: of :func:`.bus.idle_bus` and :func:`streamer`, changed.
-    lines, leaves: of the job's leaves in memory. looked_up: cycles between which A's nonzeros of the job are looked up.
-    opened: when the job's PE takes leaves; the first one waits for nobody.
+    ``opened``: when the job's PE takes leaves; the first one waits for nobody.
 
     Returns
     -------
     When the dispatcher has the last one; of leaves that their PE is to read the lines, those that it asks for at once, and those
     of the last one among these.
     """
-    region, (begin, end) = pace.region, looked_up
-    latency, beat = pace.latency + pace.reader, pace.beat * line_beats(pace.pitch_b)
+    state = front.state
+    while state[JOB] < job:
+        _next_job(front, jobs)
     direct = asked = last_asked = 0
-    for n in range(leaves):
-        size = (lines * (n + 1)) // leaves - (lines * n) // leaves
-        time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
-        # The leaf that was so many before it has left its place.
-        last = LAST + int(state[LEAVES]) % PENDING_LEAVES
-        time = max(time, state[last])
-        # Lines that are left at the region's end are taken with those of a leaf that is longer.
-        left = region - state[PLACE]
-        wraps = size > left
-        taken = size + left if wraps else size
-        placed = size <= region and (state[HELD] == 0 or state[HELD] + taken <= region)
-        if placed and state[USED] + taken > region:
-            # It waits for rows before it while there are leaves to go on with. If one of its row found none, short ones do not.
-            waits = not state[STARVED] or size > pace.short_lines
-            latest = max(time, state[TAKEN] + 1) if waits else time
-            time = max(time, _free_until(state, rows, latest, max(0, region - taken)))
-            if state[USED] == 0:
-                wraps, taken, state[PLACE] = False, size, 0
-            placed = state[USED] + taken <= region
-            if not placed:
-                time, state[STARVED] = latest, 1
-        state[STREAMED] = time
-        if placed:
-            state[USED] += taken
-            state[HELD] += taken
-            state[PLACE] = size if wraps else state[PLACE] + size
-            ready = fetch(bus, time, size, latency, beat)[1] + PLACED_CYCLES
-        else:
-            ready = time + PLACING_CYCLES
-        state[TAKEN] = max(state[TAKEN] + 1, ready)
+    for n in range(jobs[job, FETCHED]):
+        if state[LEAVES_STREAMED] == state[LEAVES_TAKEN]:
+            _stream_leaf(bus, front, jobs, np.inf, pace)
+        slot = int(state[LEAVES_TAKEN]) % PENDING_LEAVES
+        state[TAKEN] = max(state[TAKEN] + 1, front.leaves[LEAF_READY, slot])
         if n > 0:
             state[TAKEN] = max(state[TAKEN], opened)
-        state[last] = state[TAKEN]
-        state[LEAVES] += 1
-        if not placed:
+        front.leaves[LEAF_TAKEN, slot] = state[TAKEN]
+        state[LEAVES_TAKEN] += 1
+        size = int(front.leaves[LEAF_LINES, slot])
+        if size > 0:
             last_asked = min(size, pace.leaf_lines * pace.slot_factors[n] // 2)  # half of its slots
             asked += last_asked
             direct += size

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sw.cost.predict import Prediction
+from sw.cost.predict import Prediction, predict
+from sw.cost.protocol import Machine
 from sw.cost.sampling import rows_of, runs_of
 from sw.plan.thresholds import FEWEST_RUNS, FEWEST_STRETCHES, NEARLY_ALL, RUN_OF_ROWS, STRETCH, UNITS_A_TILE
 from sw.scheme.scheme import Scheme
@@ -28,13 +29,17 @@ class Bench:
 
     Parameters
     ----------
-    work, judge: the operands, and the model. units: effort that one judgement may cost (:func:`work_units`).
+    workload, design, judge: the operands, the machine and the model.
+    units: effort that one judgement may cost (:func:`work_units`).
 
     A scheme that costs more is run on a part of A's rows, taken evenly: whole i tiles where i is cut, else runs of
-    ``RUN_OF_ROWS``. What loading B costs does not depend on the rows unless i is outermost; the rest follows them.
+    ``RUN_OF_ROWS``. What loading B costs does not depend on the rows unless i is outermost; the rest follows them. Where tiles
+    load what they use, the first ones of a part load more than they do among all rows. A replay has the same error there, so its
+    cycles for all rows are corrected by how far it is from the model on the part.
     """
 
     workload: Workload
+    design: Machine
     judge: Judge
     units: float
 
@@ -65,6 +70,12 @@ class Bench:
             return float(self.judge(scheme, workload.a, workload.b))
         picked = runs_of(workload.I, rows, run)
         sample = rows_of(workload.a, picked)
+        if scheme.gathers:
+            same = Workload(
+                sample, workload.b, lanes=workload.lanes, statistics=workload.statistics, seed=workload.seed
+            )
+            whole = prediction.cycles - prediction.time.get("convert", 0)
+            return whole * self.judge(scheme, sample, workload.b) / max(1, predict(same, self.design, scheme).cycles)
         part = float(workload.row_macs[picked].sum()) / max(1.0, workload.effmac)
         if not cut:
             scheme = replace(scheme, T_i=sample.rows)

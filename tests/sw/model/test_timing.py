@@ -5,7 +5,8 @@ import pytest
 
 from sw.timing.constants import MERGE_CYCLES, PREFETCHED_LINES
 from sw.timing.hardware import NEXT_CHUNK_LINES
-from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
+from sw.timing.job import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
+from sw.timing.jobs import jobs_end
 from sw.timing.pace import Pace
 
 DESIGN = {
@@ -37,6 +38,7 @@ def job(
     steps=0,
     kept=0,
     scanned=0,
+    widest=0,
 ):
     fetched = leaves if lines else 0
     return [
@@ -56,11 +58,12 @@ def job(
         scanned,
         0,
         max(0, -(-length // DESIGN["lanes"]) - kept) if kind in (SCRATCH, MERGE_ON_THE_WAY) else 0,
+        widest,
     ]
 
 
 def cycles(jobs, **changes):
-    tiles = {name: changes.pop(name) for name in ("load", "firsts", "loads", "a_beats") if name in changes}
+    tiles = {name: changes.pop(name) for name in ("firsts", "loads", "a_beats") if name in changes}
     return jobs_end(np.array(jobs, np.int64).reshape(-1, len(JOB_FIELDS)), Pace(**(DESIGN | changes)), **tiles)
 
 
@@ -88,17 +91,18 @@ def test_the_bus_bounds_jobs_from_memory():
     assert cycles([job(lines=200)] * 40) >= 40 * (200 + 50)
 
 
-def test_a_load_beside_the_jobs_takes_part_of_the_bus():
-    """Part of it goes in pauses of the jobs' lines, of which a region of few lines has more."""
-    rows = [job(lines=200)] * 40
-    few, many = (cycles(rows, region=lines) for lines in (512, 1 << 14))
-    assert 40 * 250 < many < few
-    assert few < cycles(rows, load=1000) < few + 1000
-    assert many + 700 < cycles(rows, load=1000, region=1 << 14) <= many + 1000
-    assert (
-        many + 40 * 55 < cycles(rows, load=10**6, region=1 << 14) <= many + 40 * 62
-    )  # the rest comes when the jobs are done
-    assert cycles([job()] * 40, load=1000) == cycles([job()] * 40)
+def test_a_leaf_gives_as_its_line_slots_are_filled_again():
+    """4 slots of 2 nonzeros for 9.25 cycles; other leaves of the job come in between."""
+    alone, shared = (cycles([job(leaves=1, merged=merged, length=merged, widest=800)], pes=1) for merged in (800, 1600))
+    assert alone == pytest.approx(800 * 9.25 / 8, abs=100)
+    assert shared == pytest.approx(1600 * MERGE_CYCLES, abs=100)
+
+
+def test_leaves_of_the_same_columns_take_turns():
+    apart, together = (
+        cycles([job(leaves=2, merged=8000, length=length)], pes=1, queue_lines=8000) for length in (8000, 4000)
+    )
+    assert apart - together == pytest.approx(8000 * (MERGE_CYCLES - 1) * (1 - 2 / 16), abs=40)
 
 
 def test_what_comes_from_memory_comes_by_line_slots():

@@ -163,7 +163,7 @@ def test_auto_refuses_impossible_options(options):
 def test_a_sample_of_the_rows_says_about_what_all_rows_say(name):
     A = {"band": banded(6000, 6), "mesh": mesh(80), "noise": noise(6000, 6000, 0.002)}[name]
     workload = Workload(A, A, lanes=SMALL.lanes)
-    bench = Bench(workload, judge(SMALL), units=1.0)
+    bench = Bench(workload, SMALL, judge(SMALL), units=1.0)
     for T_i, T_k in ((6400, 6400), (6400, 2000), (500, 500)):
         parts, fifo = default_partition(SMALL, partial_rows=True)
         mode = {"A": "streaming", "B": "buffering" if T_k < 6400 else "streaming", "C": "streaming"}

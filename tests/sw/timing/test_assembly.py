@@ -3,7 +3,7 @@
 import numpy as np
 
 from sw.timing.assembly import assembly_jobs
-from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
+from sw.timing.job import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
 
 RADIX, LANES = 2, 2
 FACTORS = np.array([4, 1], np.int64)
