@@ -4,7 +4,7 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
@@ -43,10 +43,10 @@ class FirstChunks(Block):
 
     Timing
     ------
-    Three cycles from a pair to its request; one row a cycle.
+    Two cycles from a pair to its request; one row a cycle.
     """
 
-    latency = 3
+    latency = 2
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
@@ -74,18 +74,16 @@ class FirstChunks(Block):
         # Sums and comparisons of positions take a cycle each.
         known_row = data.StructLayout({"pair": pair(), "last": POSITION_WIDTH, "empty": 1})
         sized = data.StructLayout({"chunk": row_chunk(lanes), "row": scanned_row()})
-        m.submodules.known = known = StreamRegister(shape=known_row)
         m.submodules.waiting = waiting = StreamSkid(shape=known_row)
         m.submodules.sized = sized_rows = StreamRegister(shape=sized)
-        connect(m, known.o, waiting.i)
         came, row = self.pairs.payload, waiting.o.payload
         part = Signal(row_rest(lanes))
         m.d.comb += [
-            known.i.valid.eq(self.pairs.valid),
-            self.pairs.ready.eq(known.i.ready),
-            known.i.payload.pair.eq(came),
-            known.i.payload.last.eq((came.end - 1)[:POSITION_WIDTH] >> shift),
-            known.i.payload.empty.eq(came.begin == came.end),
+            waiting.i.valid.eq(self.pairs.valid),
+            self.pairs.ready.eq(waiting.i.ready),
+            waiting.i.payload.pair.eq(came),
+            waiting.i.payload.last.eq((came.end - 1)[:POSITION_WIDTH] >> shift),
+            waiting.i.payload.empty.eq(came.begin == came.end),
             part.line.eq(row.pair.begin >> shift),
             part.last.eq(row.last),
             part.head.eq(row.pair.begin[:shift]),
@@ -109,6 +107,6 @@ class FirstChunks(Block):
             rows.valid.eq(item.valid & (empty | (request.ready & chunks.ready))),
             rows.payload.eq(item.payload.row),
             item.ready.eq(rows.ready & (empty | (request.ready & chunks.ready))),
-            self.idle.eq(~known.o.valid & ~waiting.o.valid & ~item.valid),
+            self.idle.eq(~waiting.o.valid & ~item.valid),
         ]
         return m

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
@@ -158,24 +158,29 @@ class FiberLookup(Block):
         entry = Signal(segment_entry())
         first_word = Signal(32)
         second_word = Signal(32)
-        begin_held = Signal(32)
-        begin_known = Signal()
+        kept_begin = Signal(32)  # the last word of the beat before
         beat = self.read_data.payload
-        head_straddles = Signal()
+        # What the oldest one waits for, found as it comes: its way to `ready` begins with registers.
+        from_memory = Signal()
+        begin_missing = Signal()
         known = Signal()
+        next_one = pending.o.payload
+        from_two_beats = self.streaming & next_one.present & (next_one.place == words_per_beat - 1)
+        with m.If(oldest.i.ready):
+            m.d.sync += [
+                from_memory.eq(self.streaming & next_one.present),
+                begin_missing.eq(pending.o.valid & from_two_beats),
+            ]
+        with m.Elif(self.read_data.valid):
+            m.d.sync += begin_missing.eq(0)
+        with m.If(begin_missing):
+            m.d.sync += kept_begin.eq(beat[-32:])
         m.d.comb += [
             entry.eq(lines.o.payload.word_select(head.place[:shift], 64)),
-            head_straddles.eq(head.place == words_per_beat - 1),
-            first_word.eq(Mux(head_straddles, begin_held, beat.word_select(head.place, 32))),
-            second_word.eq(Mux(head_straddles, beat[:32], beat.word_select((head.place + 1)[: len(head.place)], 32))),
-            known.eq(
-                ~head.present
-                | Mux(
-                    self.streaming,
-                    self.read_data.valid & (~head_straddles | begin_known),
-                    lines.o.valid,
-                )
-            ),
+            first_word.eq(Cat(beat[:-32], kept_begin).word_select(head.place, 32)),
+            # After the last word comes the first one.
+            second_word.eq(beat.word_select((head.place + 1)[: len(head.place)], 32)),
+            known.eq(Mux(from_memory, self.read_data.valid & ~begin_missing, lines.o.valid | ~head.present)),
             out.valid.eq(oldest.o.valid & known),
             oldest.o.ready.eq(known & out.ready),
         ]
@@ -198,14 +203,9 @@ class FiberLookup(Block):
                 )
             ),
         ]
-        used = out.valid & out.ready & head.present
-        m.d.comb += lines.o.ready.eq(used & ~self.streaming)
-        with m.If(self.streaming & oldest.o.valid & head.present & head_straddles & ~begin_known):
-            m.d.comb += self.read_data.ready.eq(1)
-            with m.If(self.read_data.valid):
-                m.d.sync += [begin_held.eq(beat[-32:]), begin_known.eq(1)]
-        with m.Else():
-            m.d.comb += self.read_data.ready.eq(used & self.streaming)
-            with m.If(used):
-                m.d.sync += begin_known.eq(0)
+        used = out.valid & out.ready
+        m.d.comb += [
+            lines.o.ready.eq(used & head.present & ~self.streaming),
+            self.read_data.ready.eq(begin_missing | (used & from_memory)),
+        ]
         return m

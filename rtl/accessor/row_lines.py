@@ -60,10 +60,10 @@ class RowLines(Block):
 
     Timing
     ------
-    Two cycles from a row to its first line, one from a line that is waited for; one line a cycle.
+    Three cycles from a row to its first line, two from a line that is waited for; one line a cycle.
     """
 
-    latency = 2
+    latency = 3
 
     def __init__(self, *, lanes: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
@@ -84,7 +84,12 @@ class RowLines(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
+        # A line is chosen among RAMs in one cycle, compared with the range in the next.
+        chosen_line = data.StructLayout(
+            {"peeked": peeked_line(lanes), "at": POSITION_WIDTH, "end": POSITION_WIDTH, "empty": 1}
+        )
         m.submodules.row = row = StreamRegister(shape=scanned_row())
+        m.submodules.chosen = chosen = StreamRegister(shape=chosen_line)
         m.submodules.step = step = StreamSkid(shape=row_line(lanes))
         connect(m, flipped(self.rows), row.i)
         connect(m, step.o, flipped(self.steps))
@@ -94,23 +99,18 @@ class RowLines(Block):
         here = Signal(POSITION_WIDTH)
         come = Signal(peeked_line(lanes))
         come_valid = Signal()
+        ends = Signal()
         present = row.o.payload
-        some = (~present.empty).replicate(lanes)
-        reaches = Cat(~below(nonzero.coordinate, self.low) for nonzero in come.line)
         m.d.comb += [
             here.eq(Mux(fresh, present.line, line_at)),
-            step.i.valid.eq(row.o.valid & (present.empty | come_valid)),
-            step.i.payload.line.eq(come.line),
-            step.i.payload.inside.eq(come.inside & some),
-            step.i.payload.keep.eq(come.inside & reaches & ~come.above & some),
-            step.i.payload.above.eq(come.above & some),
-            step.i.payload.kept.eq(step.i.payload.keep.any()),
-            step.i.payload.passes.eq(come.above.any() & ~present.empty),
-            step.i.payload.at.eq(here),
-            step.i.payload.end.eq(present.end),
-            step.i.payload.ends.eq(present.empty | come.ends),
-            row.o.ready.eq(step.i.ready & (present.empty | (come_valid & come.ends))),
-            self.idle.eq(~row.o.valid & ~step.o.valid),
+            ends.eq(present.empty | come.ends),
+            chosen.i.valid.eq(row.o.valid & (present.empty | come_valid)),
+            chosen.i.payload.peeked.eq(come),
+            chosen.i.payload.at.eq(here),
+            chosen.i.payload.end.eq(present.end),
+            chosen.i.payload.empty.eq(present.empty),
+            row.o.ready.eq(chosen.i.ready & (present.empty | (come_valid & come.ends))),
+            self.idle.eq(~row.o.valid & ~chosen.o.valid & ~step.o.valid),
         ]
         with m.Switch(source):
             for n, lines in enumerate(self.lines):
@@ -118,12 +118,28 @@ class RowLines(Block):
                     m.d.comb += [
                         come.eq(lines.payload),
                         come_valid.eq(lines.valid),
-                        lines.ready.eq(step.i.ready & row.o.valid & ~present.empty),
+                        lines.ready.eq(chosen.i.ready & row.o.valid & ~present.empty),
                     ]
-        with m.If(step.i.valid & step.i.ready):
-            m.d.sync += [fresh.eq(step.i.payload.ends), line_at.eq(here + 1)]
-            with m.If(step.i.payload.ends):
+        with m.If(chosen.i.valid & chosen.i.ready):
+            m.d.sync += [fresh.eq(ends), line_at.eq(here + 1)]
+            with m.If(ends):
                 m.d.sync += source.eq(0)
             with m.Elif(come.over):
                 m.d.sync += source.eq(Mux(source == 0, 1, 2))
+
+        found, out = chosen.o.payload, step.i.payload
+        some = (~found.empty).replicate(lanes)
+        reaches = Cat(~below(nonzero.coordinate, self.low) for nonzero in found.peeked.line)
+        m.d.comb += [
+            step.i.valid.eq(chosen.o.valid),
+            chosen.o.ready.eq(step.i.ready),
+            *(out[name].eq(found[name]) for name in ("at", "end")),
+            out.line.eq(found.peeked.line),
+            out.inside.eq(found.peeked.inside & some),
+            out.keep.eq(found.peeked.inside & reaches & ~found.peeked.above & some),
+            out.above.eq(found.peeked.above & some),
+            out.kept.eq(out.keep.any()),
+            out.passes.eq(found.peeked.above.any() & ~found.empty),
+            out.ends.eq(found.empty | found.peeked.ends),
+        ]
         return m

@@ -77,7 +77,7 @@ class SegmentScanner(Block):
 
     Timing
     ------
-    Three cycles from a pair to its request, five from a beat to the segment's word; one row, one line a cycle.
+    Two cycles from a pair to its request, six from a beat to the segment's word; one row, one line a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int, rows: int = 64) -> None:

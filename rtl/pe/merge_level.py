@@ -93,10 +93,10 @@ class MergeLevel(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.waiting_jobs = waiting_jobs = StreamQueue(shape=self.jobs.payload.shape(), depth=self.waiting_jobs)
+        # Of a job the number of its last child waits, so that what is compared with it comes straight out of the RAM.
+        m.submodules.waiting_jobs = waiting_jobs = StreamQueue(shape=range(2 * self.nodes), depth=self.waiting_jobs)
         m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.nodes, node_depth=SLOTS)
         m.submodules.store = store = NodeStore(nodes=self.nodes, node_depth=SLOTS, leaf_bits=self.leaf_bits + 1)
-        connect(m, flipped(self.jobs), waiting_jobs.i)
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
 
@@ -105,18 +105,18 @@ class MergeLevel(Block):
         job = waiting_jobs.o
         visit = scheduler.present
         node = visit.node
-        shift = (self.span - 1).bit_length()
-        present = Signal(range(self.nodes + 1))
-        child_present = Signal(range(2 * self.nodes + 1))
+        last_child = job.payload
         m.d.comb += [
-            present.eq((job.payload + (self.span - 1)) >> shift),
-            child_present.eq((job.payload + (self.span // 2 - 1)) >> (shift - 1)),
+            waiting_jobs.i.valid.eq(self.jobs.valid),
+            waiting_jobs.i.payload.eq((self.jobs.payload - 1) >> (self.span // 2 - 1).bit_length()),
+            self.jobs.ready.eq(waiting_jobs.i.ready),
             scheduler.available.eq(job.valid & sweep.over),
-            scheduler.is_last.eq(scheduler.next.node + 1 == present),
+            scheduler.is_last.eq(scheduler.next.node == last_child[1:]),
             job.ready.eq(visit.first & scheduler.done & visit.final),
         ]
+        # First visits go no further than to the last child's node.
         right_absent = Signal()
-        m.d.comb += right_absent.eq((2 * scheduler.next.node + 1) >= child_present)
+        m.d.comb += right_absent.eq(scheduler.is_last & ~last_child[0])
 
         # Which children are over is read a cycle ahead; what this visit makes of it is not in the table yet.
         sides = data.StructLayout({"left": 1, "right": 1})

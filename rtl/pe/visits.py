@@ -152,13 +152,10 @@ class VisitScheduler(Block):
         ]
         with m.If(failed & unhinted):
             m.d.sync += [filling.eq(present.fill), kept.eq(was_named), named.eq(was_named)]
-        # The hint of this cycle comes late: few gates may lie behind it.
-        with m.If(hints.waiting):
-            m.d.sync += named.node.eq(hints.node)
-        with m.Elif(self.hint.valid):
-            m.d.sync += named.node.eq(self.hint.node)
-        with m.Elif(failed):
-            m.d.sync += named.node.eq(present.node)
+        # The hint of this cycle comes late: one gate may lie behind it.
+        known_node = Signal(width)  # the one to be named if that hint does not count
+        m.d.comb += known_node.eq(Mux(hints.waiting, hints.node, Mux(failed, present.node, upcoming.node)))
+        m.d.sync += named.node.eq(Mux(self.hint.valid & ~hints.waiting, self.hint.node, known_node))
         # What was named in the same cycle as one that fails or ends the job came too early.
         with m.If(((failed & unhinted) | over) & ~hinted):
             m.d.sync += present.valid.eq(0)

@@ -44,18 +44,18 @@ class BeginPositions(Block):
         Of each rank: the tile is the first one, the last one; the step behind it moves the rank.
     begin_k : In(COORDINATE_WIDTH)
         Where the tile begins along k.
-    empty : In(1)
-        The tile's A or B part is empty.
+    empty, skip : In(1)
+        The tile's A or B part is empty; it is left out for that.
     clear, advance : In(1)
         Pulses: a run begins; the walk goes on behind this tile.
-    must_visit, skip : Out(1)
-        The tile is visited even if it is empty, since it leaves positions; it is left out.
+    must_visit, skippable : Out(1)
+        The tile is visited even if it is empty, since it leaves positions; else it is left out. A cycle after the tile.
     from_pointers_a, from_pointers_b, partial_in, k_step, advance_a, advance_b : Out(1)
         Fields of the tile. ``k_step`` follows ``begin_k`` a cycle later.
 
     Timing
     ------
-    One tile a cycle; but for ``k_step`` the outputs are combinational.
+    One tile a cycle; ``must_visit``, ``skippable`` and ``k_step`` are registers, the other outputs are combinational.
     """
 
     def __init__(self, *, b_fibers: str = "k") -> None:
@@ -66,10 +66,10 @@ class BeginPositions(Block):
         super().__init__(
             {
                 "order": In(3),
-                **{name: In(1) for name in ("keep_a", "tuned", "joined", "empty", "clear", "advance")},
+                **{name: In(1) for name in ("keep_a", "tuned", "joined", "empty", "skip", "clear", "advance")},
                 **{name: In(3) for name in ("at_begin", "at_end", "moves")},
                 **{name: In(COORDINATE_WIDTH) for name in ("extent_i", "tile_i", "begin_k")},
-                **{name: Out(1) for name in ("must_visit", "skip", *said)},
+                **{name: Out(1) for name in ("must_visit", "skippable", *said)},
             }
         )
 
@@ -78,7 +78,7 @@ class BeginPositions(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        at_begin, at_end, moves, skip = self.at_begin, self.at_end, self.moves, self.skip
+        at_begin, at_end, moves = self.at_begin, self.at_end, self.moves
         # Ranks of B: the one along which its fibers run, and the one that numbers them.
         along, across = (1, 2) if self.b_fibers == "k" else (2, 1)
         of_b = {name: name if along == 1 else name.translate(str.maketrans("jk", "kj")) for name in ORDERS}
@@ -103,14 +103,14 @@ class BeginPositions(Block):
         m.d.sync += [
             i_whole.eq(self.tile_i >= self.extent_i),
             self.k_step.eq(~k_known | Mux(self.joined, self.begin_k < k_before, k_before != self.begin_k)),
-        ]
-        a_stays = self.keep_a & (j_innermost | i_whole)
-        m.d.comb += [
             self.must_visit.eq(
                 (by_rule("A", "interleaved") & at_begin[2] & ~at_begin[1] & ~at_end[2])
                 | (by_rule("B", "interleaved") & at_begin[along] & ~at_begin[0] & ~at_end[along])
             ),
-            skip.eq(self.empty & (k_innermost | self.joined) & ~at_end[2]),
+            self.skippable.eq((k_innermost | self.joined) & ~at_end[2]),
+        ]
+        a_stays = self.keep_a & (j_innermost | i_whole)
+        m.d.comb += [
             self.from_pointers_a.eq(at_begin[2] | (by_rule("A", "swept") & ~a_known)),
             self.from_pointers_b.eq(at_begin[along] | (by_rule("B", "swept") & ~b_known)),
             self.partial_in.eq(Mux(k_innermost, partial_exists, ~at_begin[2]) & (~self.joined | at_end[2])),
@@ -133,8 +133,8 @@ class BeginPositions(Block):
                 m.d.sync += b_known.eq(1)
             with m.If(moves[0] | moves[1]):
                 m.d.sync += partial_exists.eq(0)
-            with m.Elif(~skip):
+            with m.Elif(~self.skip):
                 m.d.sync += partial_exists.eq(1)
-            with m.If(~skip):
+            with m.If(~self.skip):
                 m.d.sync += [k_before.eq(self.begin_k), k_known.eq(1)]
         return m

@@ -77,8 +77,10 @@ class TileMap(Block):
         beat_valid = Signal()
         index = Signal(POSITION_WIDTH)
         last = Signal()  # no cell follows
-        hit = Signal()  # the beat holds the cell
+        hit = Signal()  # the beat holds the cell, or there is no map
+        answered = Signal()
         m.d.sync += self.known.eq(self.map != 0)
+        m.d.comb += self.done.eq(answered)
         m.d.comb += [
             self.read_request.payload.address.eq(self.map + (index[bits:] << (bits - 3))),
             self.read_request.payload.beats.eq(1),
@@ -112,20 +114,23 @@ class TileMap(Block):
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.ask):
+                    m.d.sync += answered.eq(0)
                     m.next = "LOOK"
             with m.State("LOOK"):
                 m.d.sync += [
-                    hit.eq(beat_valid & (holds == index[bits:])),
+                    hit.eq(~self.known | (beat_valid & (holds == index[bits:]))),
                     self.occupied.eq(beat.bit_select(index[:bits], 1)),
                 ]
                 if self.ranged:
-                    m.d.sync += [row_ends.eq(columns_left == 1), last.eq((columns_left == 1) & (rows_left == 1))]
+                    one_column = columns_left == 1
+                    m.d.sync += [row_ends.eq(one_column), last.eq(~self.known | (one_column & (rows_left == 1)))]
                 m.next = "CHECK"
             with m.State("CHECK"):
-                with m.If(~self.known | hit):
-                    with m.If(~self.known | self.occupied | last):
+                with m.If(hit):
+                    with m.If(self.occupied | last):
                         m.d.comb += self.done.eq(1)
-                        m.next = "HOLD"
+                        m.d.sync += answered.eq(1)
+                        m.next = "IDLE"
                     with m.Else():
                         m.d.comb += follow.eq(1)
                         m.next = "LOOK"
@@ -137,10 +142,6 @@ class TileMap(Block):
                 m.d.comb += self.read_data.ready.eq(1)
                 with m.If(self.read_data.valid):
                     m.d.sync += [beat.eq(self.read_data.payload), holds.eq(index[bits:]), beat_valid.eq(1)]
-                    m.next = "LOOK"
-            with m.State("HOLD"):
-                m.d.comb += self.done.eq(1)
-                with m.If(self.ask):
                     m.next = "LOOK"
         with m.If(self.clear):
             m.d.sync += beat_valid.eq(0)

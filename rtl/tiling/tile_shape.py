@@ -97,17 +97,17 @@ class TileShape(Block):
                 outside.append(Array(Const(int(flag), 1) for flag in flags)[self.order] & cut[other])
             return outside[0] | outside[1]
 
+        ragged = Signal(2)
         # Cuts along j must be the same for all partial rows, so j may change only where it is swept once. A tile has been
         # looked up by the time these are asked for, so that registers hold them.
         m.d.sync += [
             self.movable[0].eq(cut["j"] & ~cut_outside("j")),
             self.movable[1].eq(cut["k"] | cut_outside("k")),
-            self.full.eq(1),
+            self.full.eq(~ragged.any()),
         ]
         for n, r in enumerate((1, 2)):
             m.d.sync += self.halvable[n].eq(cells[n] != 1)
-            with m.If(at_end[r] & ~at_begin[r] & (self.next_begin[r] != self.extent[r])):
-                m.d.sync += self.full.eq(0)
+            m.d.sync += ragged[n].eq(at_end[r] & ~at_begin[r] & (self.next_begin[r] != self.extent[r]))
 
         def scale(what: Any, change: Value) -> None:
             with m.Switch(change):

@@ -75,6 +75,8 @@ class WindowRing(Block):
         entry = Signal(ENTRY_WIDTH)
         metadata = Signal(LINE_WIDTH)
         keeps = Signal()
+        filled = Signal()  # the window has a coordinate
+        reaches = Signal()  # and it ends where no window before it did, or nothing of these is kept
         later = Signal(COORDINATE_WIDTH + 1)  # how far behind `first` the window begins; negative is large
         window_end = Signal(COORDINATE_WIDTH + 1)
         kept_end = Signal(COORDINATE_WIDTH + 1)
@@ -86,12 +88,14 @@ class WindowRing(Block):
         wrapped = Signal(ENTRY_WIDTH + 1)
         wrong = Signal(6)
         m.d.sync += [
+            filled.eq(window.size != 0),
             keeps.eq((window.kept != 0) & ~self.planned),
             later.eq(window.begin - first),
             window_end.eq(window.begin + window.size),
             kept_end.eq(window.begin + window.kept),
             longest.eq(window.size + Mux(self.planned, 0, self.lanes)),
             # Two cycles after the window.
+            reaches.eq(filled & (~keeps | (window_end > left_end))),
             ring.eq(Mux(keeps, metadata, window.metadata)),
             unwrapped.eq(entry + later[:ENTRY_WIDTH]),
             wrong[0].eq((window_end > self.extent_k) | (window.size > self.tile_k)),
@@ -104,7 +108,7 @@ class WindowRing(Block):
             wrong[4].eq(longest > entries),
             wrong[5].eq(line_end > self.capacity),
             wrapped.eq(unwrapped - entries),
-            self.bad.eq((window.size != 0) & wrong.any() | wrong[0]),
+            self.bad.eq(filled & wrong.any() | wrong[0]),
         ]
         m.d.comb += [
             out.kept.eq(window.kept),
@@ -115,10 +119,10 @@ class WindowRing(Block):
             out.early.eq(window.early & (keeps | self.planned)),
             out.entry.eq(Mux(keeps, Mux(wrapped[ENTRY_WIDTH], unwrapped, wrapped), 0)),
         ]
+        with m.If(self.taken & filled):
+            m.d.sync += [first.eq(window.begin), entry.eq(out.entry), metadata.eq(ring)]
+        with m.If(self.taken & reaches):
+            m.d.sync += left_end.eq(window_end)
         with m.If(self.start):
             m.d.sync += left_end.eq(0)
-        with m.Elif(self.taken & (window.size != 0)):
-            m.d.sync += [first.eq(window.begin), entry.eq(out.entry), metadata.eq(ring)]
-            with m.If(~keeps | (window_end > left_end)):
-                m.d.sync += left_end.eq(window_end)
         return m

@@ -28,8 +28,8 @@ FAULTS = {
     "waits_for_one_child_only": ("merge_level", " & (right.valid | right_over)", ""),
     "absent_leaf_is_present": (
         "merge_level",
-        "(2 * scheduler.next.node + 1) >= child_present",
-        "(2 * scheduler.next.node + 1) > child_present",
+        "right_absent.eq(scheduler.is_last & ~last_child[0])",
+        "right_absent.eq(0)",
     ),
     "root_forgets_what_is_over": (
         "merge_tree",

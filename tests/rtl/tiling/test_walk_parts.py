@@ -105,8 +105,9 @@ def test_begin_positions_are_those_that_a_visited_tile_left(order, keep_a):
                 must = ctx.get(dut.must_visit)
                 empty = rng.random() < 0.5 and not must
                 ctx.set(dut.empty, empty)
-                skips = ctx.get(dut.skip)
-                assert skips == (empty and order[2] == "k" and not ends[2])
+                assert ctx.get(dut.skippable) == (order[2] == "k" and not ends[2])
+                skips = empty and ctx.get(dut.skippable)
+                ctx.set(dut.skip, skips)
                 assert ctx.get(dut.k_step) == (k_of_before != k) or skips
                 if not empty:
                     for operand, sweep, rank in (("a", i, k), ("b", k, j)):
@@ -318,13 +319,15 @@ def test_steps_of_tiles(tuning):
         assert await run(6) == ["clear", "", "", "", "ask", ""]
         ctx.set(dut.start, 0)
         assert await run(6) == ["offer visited advance", "", "", "", "ask", ""]
-        # An empty tile is skipped, one that must be visited is not empty.
+        # An empty tile is skipped where it may be, one that must be visited is not empty.
         ctx.set(dut.part_empty, 1)
-        ctx.set(dut.skip, 1)
-        assert await run(6) == ["visited advance", "", "", "", "ask", ""] and ctx.get(dut.empty)
+        assert await run(6) == ["offer visited advance", "", "", "", "ask", ""] and ctx.get(dut.empty)
+        ctx.set(dut.skippable, 1)
+        assert await run(6) == ["offer visited advance", "", "", "", "ask", ""] and ctx.get(dut.empty)
+        assert await run(6) == ["visited advance", "", "", "", "ask", ""] and ctx.get(dut.skip)
         ctx.set(dut.must_visit, 1)
         assert await run(6) == ["visited advance", "", "", "", "ask", ""] and not ctx.get(dut.empty)
-        ctx.set(dut.skip, 0)
+        ctx.set(dut.skippable, 0)
         # With a window: seven cycles more; one that is not legal stops the walk.
         ctx.set(dut.gathered, 1)
         ctx.set(dut.window_done, 1)
@@ -408,7 +411,7 @@ def test_columns_of_b_begin_where_rows_do_with_j_and_k_changed(order):
         ctx.set(columns.order, ORDERS.index(order.translate(str.maketrans("jk", "kj"))))
         seen = set()
         for _ in range(400):
-            for name in ("empty", "clear", "advance"):
+            for name in ("empty", "skip", "clear", "advance"):
                 bit = int(rng.random() < (0.03 if name == "clear" else 0.5))
                 ctx.set(getattr(rows, name), bit)
                 ctx.set(getattr(columns, name), bit)
