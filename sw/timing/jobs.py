@@ -363,19 +363,15 @@ def jobs_end(
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
-    dispatched = dispatched_now = row_out = 0.0
     scratch, ring = no_scratch(pace.scratch_slots)
-    # Cycles of the bus that rows of C take, and till when all that was asked for has come.
-    leaving = memory = 0.0
+    # `leaving`, `memory`: cycles of the bus that rows of C take, and till when all that was asked for has come.
+    dispatched = dispatched_now = row_out = leaving = memory = 0.0
     a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
-    bus, port = idle_bus(), idle_bus()
+    bus, port, collector = idle_bus(), idle_bus(), idle_bus()
     front = streamer(jobs, firsts[0] if len(firsts) else len(jobs), pace)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
-    tile, begun, out_before = (
-        0,
-        0.0,
-        0.0,
-    )  # of the tile at hand, when it began and the rows of the tile before it were out
+    # The tile at hand, when it began and when the rows of the one before it were out.
+    tile, begun, out_before = 0, 0.0, 0.0
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
@@ -436,12 +432,13 @@ def jobs_end(
         left = turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
         end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, pace.queue_lines * lanes)
         leaving += of_bus
+        first = max(left, begin + fill)  # the collector moves a word in a cycle, of both kinds of fibers in turn
+        out = max(out, flow(collector, READ if aside else WRITE, first, max(out, first + words), words) - SPAN)
         if aside:
             left = to_scratch(
                 bus, scratch, kind == SCRATCH, (words, jobs[n, KEPT], jobs[n, SPILLED]), begin + fill, out, pace
             )
         else:
-            first = max(row_out, begin + fill)
             left = row_out = max(row_out + max(of_units, 1.0), out)
             # Two bursts of its words wait for the bus; those behind them stay in the PE.
             sent = flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, of_bus) - SPAN

@@ -223,6 +223,14 @@ def test_scratch_fibers_on_chip_leave_the_bus_alone_and_wait_for_lines():
     assert few > 1.2 * many
 
 
+def test_the_collector_moves_a_word_in_a_cycle():
+    """Fibers of long rows that stay on chip and rows of C share it: groups of 200 words each, and rows of 300."""
+    group = job(kind=SCRATCH, leaves=16, merged=800, length=400, kept=200)
+    rows = [group, group, job(kind=SCRATCH_MERGE, leaves=2, merged=800, length=600)] * 40
+    found = cycles(rows, pes=32, scratch_lines=1 << 14, queue_lines=1 << 10)
+    assert 40 * (2 * 200 + 300) <= found <= 1.1 * 40 * (2 * 200 + 300)
+
+
 def test_slower_memory_takes_as_much_longer():
     rows = [job(lines=200)] * 40
     assert cycles(rows, beat=4.0) >= 4 * 39 * (200 + 50)
