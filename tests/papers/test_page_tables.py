@@ -145,6 +145,9 @@ DEAR = {
     "papers_sparseloop saving": "4,000 mappings of each layer",
     "papers_sparseloop designs": "4,000 mappings of each layer and design",
     "timing --seeds 3 --all": "three placements of each block, an hour",
+    "timing --group lookups --seeds 3 --all --only fiber lookup --only tiling controller --only segment scanner": (
+        "three placements of each block, ten minutes"
+    ),
     "timing --group cut --seeds 3 --all --only accessor B --only accessor C --only dispatcher --only segment loader": (
         "three placements of each block, minutes each"
     ),
