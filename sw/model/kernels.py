@@ -227,7 +227,7 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     return longest
 
 
-# What is known of the leaves of a group of a long row that come from memory, an int64[5]: see :data:`sw.timing.jobs.JOB_FIELDS`.
+# What is known of the leaves of a group of a long row that come from memory, an int64[5]: see :data:`sw.timing.job.JOB_FIELDS`.
 GROUP_LINES, GROUP_LONGEST, GROUP_FETCHED, GROUP_STREAMED, GROUP_WIDEST = range(5)
 
 
@@ -487,7 +487,7 @@ def _fibers_of_row(
     """Looks up the fibers of B that the nonzeros of A at ``positions`` name, and counts them.
 
     Returns what is ``known`` of the row with them: leaves, those that come from memory, the longest of these, and the longest
-    of all (:data:`sw.timing.jobs.JOB_FIELDS`).
+    of all (:data:`sw.timing.job.JOB_FIELDS`).
     """
     leaves, fetched, longest, widest = known
     words = 2 * lanes
@@ -546,7 +546,7 @@ def gather_tile(
     ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``back``: the fibers
     that come back to each row (:class:`.rows_of_c.Back`), ``lengths`` how long each row then is. ``pitch_b``: of lines of B.
     ``stamps``: two arrays over B's columns and the last generation used in them. Indices into ``totals`` are the names above.
-    ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns how many. ``scanned``: A's rows come in chunks, to where they
+    ``jobs`` gets the jobs in order (:mod:`sw.timing.job`); returns how many. ``scanned``: A's rows come in chunks, to where they
     leave the tile. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's
     partition; empty where all are from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has.
     ``reentry_lines``: through which partial rows come back ahead of their turn. ``kept_lines``: of each long row's fibers in

@@ -302,7 +302,7 @@ class Run:
         lengths: Index,
         usable: Index,
     ) -> NDArray[np.int64]:
-        """The jobs of a tile's rows (``sw.timing.jobs.JOB_FIELDS``)."""
+        """The jobs of a tile's rows (``sw.timing.job.JOB_FIELDS``)."""
         first, last = rows_of(tile)
         radix = self.design.pe.merge_radix
         a_end = at.a_begin if tile.carry else at.a_end
