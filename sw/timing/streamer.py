@@ -232,9 +232,9 @@ def _stream_leaf(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: 
     leaves, lines = jobs[job, FETCHED], jobs[job, STREAMED]
     size = (lines * (n + 1)) // leaves - (lines * n) // leaves
     begin, end = front.looked_up[job], front.looked_up[job + 1]
-    slot, burst = int(state[LEAVES_STREAMED]) % PENDING_LEAVES, int(state[BURSTS]) % pace.outstanding
+    at, burst = int(state[LEAVES_STREAMED]) % PENDING_LEAVES, int(state[BURSTS]) % pace.outstanding
     # The leaf that was so many before it has left its place, and its burst is one of those that may be under way.
-    time = max(state[DECIDED] + 1, begin + (end - begin) * (n + 1) / leaves, front.leaves[LEAF_TAKEN, slot])
+    time = max(state[DECIDED] + 1, begin + (end - begin) * (n + 1) / leaves, front.leaves[LEAF_TAKEN, at])
     if max(time, front.bursts[burst]) > until:
         return False
     time, placed = _place(front, size, time, until, pace)
@@ -246,8 +246,8 @@ def _stream_leaf(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: 
         came = fetch(bus, max(time, front.bursts[burst]), size, pace.latency + pace.reader, beat)[1]
         front.bursts[burst] = came
         state[BURSTS] += 1
-    front.leaves[LEAF_READY, slot] = came + PLACED_CYCLES if placed else time + PLACING_CYCLES
-    front.leaves[LEAF_LINES, slot] = 0 if placed else size
+    front.leaves[LEAF_READY, at] = came + PLACED_CYCLES if placed else time + PLACING_CYCLES
+    front.leaves[LEAF_LINES, at] = 0 if placed else size
     state[LEAVES_STREAMED] += 1
     state[LEAF] += 1
     return True
@@ -291,13 +291,13 @@ def take_leaves(
     for n in range(jobs[job, FETCHED]):
         if state[LEAVES_STREAMED] == state[LEAVES_TAKEN]:
             _stream_leaf(bus, front, jobs, np.inf, pace)
-        slot = int(state[LEAVES_TAKEN]) % PENDING_LEAVES
-        state[TAKEN] = max(state[TAKEN] + 1, front.leaves[LEAF_READY, slot])
+        at = int(state[LEAVES_TAKEN]) % PENDING_LEAVES
+        state[TAKEN] = max(state[TAKEN] + 1, front.leaves[LEAF_READY, at])
         if n > 0:
             state[TAKEN] = max(state[TAKEN], opened)
-        front.leaves[LEAF_TAKEN, slot] = state[TAKEN]
+        front.leaves[LEAF_TAKEN, at] = state[TAKEN]
         state[LEAVES_TAKEN] += 1
-        size = int(front.leaves[LEAF_LINES, slot])
+        size = int(front.leaves[LEAF_LINES, at])
         if size > 0:
             last_asked = min(size, pace.leaf_lines * pace.slot_factors[n] // 2)  # half of its slots
             asked += last_asked

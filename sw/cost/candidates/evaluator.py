@@ -70,16 +70,16 @@ class Bench:
             return float(self.judge(scheme, workload.a, workload.b))
         picked = runs_of(workload.I, rows, run)
         sample = rows_of(workload.a, picked)
+        if not cut:
+            scheme = replace(scheme, T_i=sample.rows)
+        found = self.judge(scheme, sample, workload.b)
         if scheme.gathers:
             same = Workload(
                 sample, workload.b, lanes=workload.lanes, statistics=workload.statistics, seed=workload.seed
             )
             whole = prediction.cycles - prediction.time.get("convert", 0)
-            return whole * self.judge(scheme, sample, workload.b) / max(1, predict(same, self.design, scheme).cycles)
+            return whole * found / max(1, predict(same, self.design, scheme).cycles)
         part = float(workload.row_macs[picked].sum()) / max(1.0, workload.effmac)
-        if not cut:
-            scheme = replace(scheme, T_i=sample.rows)
-        found = self.judge(scheme, sample, workload.b)
         once = (
             0
             if cut and scheme.order[0] == "i"
