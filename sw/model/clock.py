@@ -19,7 +19,7 @@ from sw.timing.job import JOB_FIELDS, ONE_TILE
 from sw.timing.jobs import jobs_end
 from sw.timing.pace import Pace, chain_cycles, flying_cycles, memory_cycles
 
-from .kernels import TOTALS
+from .tile_jobs import TOTALS
 
 __all__ = ["Clock", "Mark"]
 

@@ -27,12 +27,12 @@ from sw.timing.pace import pace_of
 from .clock import Clock, Mark
 from .converted_tensor import ConvertedTensor
 from .kept_a import KeptA
-from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
 from .occupied import Occupied
 from .reads import Reads
 from .rows_of_c import Back, JoinedRows, RowsOfC, rows_of
 from .segments import SegmentPlaces, Segments
+from .tile_jobs import TOTALS, gather_tile
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 

@@ -13,8 +13,8 @@ from sw.timing.constants import BUFFERED_CYCLES, MEMORY_PART_CYCLES, PART_CYCLES
 from sw.timing.pace import Pace
 from sw.timing.record_beats import beats_of_lines
 
-from .kernels import TOTALS
 from .reads import Reads
+from .tile_jobs import TOTALS
 from .walk import Tile
 
 if TYPE_CHECKING:

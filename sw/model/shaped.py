@@ -18,9 +18,10 @@ from sw.plan.shapes import TileShapes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.job import JOB_FIELDS
 
-from .kernels import fiber_counts, gather_tile
+from .kernels import fiber_counts
 from .machine import Run, add_gathered, delayed_by_a
 from .rows_of_c import Back
+from .tile_jobs import gather_tile
 from .walk import TileWalk, Tuning
 
 if TYPE_CHECKING:

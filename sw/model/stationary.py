@@ -41,13 +41,14 @@ from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, READ_FIBERS
 from sw.timing.record_beats import line_beats
 
 from .clock import Mark
-from .kernels import TOTALS, boundaries
+from .kernels import boundaries
 from .loaded_b import LoadedB
 from .machine import Run
 from .pe_columns import OnBus, PeColumns
 from .rows_of_c import RowsOfC, rows_of
 from .segments import Segments
 from .stationary_rows import Columns, Memory, Rows, bus_cycles, cut_rows, whole_rows
+from .tile_jobs import TOTALS
 from .walk import Tile, TileWalk
 
 if TYPE_CHECKING:
