@@ -20,6 +20,7 @@ from .scratch_ring import ScratchRing
 __all__ = ["ScratchWriter"]
 
 PENDING = 8  # fibers whose writes are not acknowledged yet
+LINES_WIDTH = 4  # counts lines on their way to the SRAM: two wait before the ring, two in it
 
 
 class ScratchWriter(Block):
@@ -170,9 +171,30 @@ class ScratchWriter(Block):
         with m.If(appender.sent):
             m.d.sync += [fresh.eq(0), first_element.eq(appender.position)]
 
+        # A fiber's lines are in the SRAM, or the next ones too: it does not wait for those behind it.
+        m.submodules.marks = marks = StreamQueue(shape=LINES_WIDTH, depth=PENDING)  # lines so far, as each fiber ends
+        kept_lines, written = Signal(LINES_WIDTH), Signal(LINES_WIDTH)
+        missing = Signal(LINES_WIDTH)
+        lands = Signal()
+        landed = Signal(range(PENDING + 1))  # fibers that wait for memory alone
+        taking = Signal(LINES_WIDTH)
+        m.d.comb += [
+            taking.eq(kept_lines + (kept.i.valid & kept.i.ready)),
+            marks.i.valid.eq(appender.sent),
+            marks.i.payload.eq(taking),
+            missing.eq(written - marks.o.payload),
+            lands.eq(marks.o.valid & ~missing[-1]),
+            marks.o.ready.eq(lands),
+        ]
+        m.d.sync += [
+            kept_lines.eq(taking),
+            written.eq(written + (self.sram_write.valid & self.sram_write.ready)),
+            landed.eq(landed + lands - (pending.o.valid & pending.o.ready)),
+        ]
+
         retired = Signal(REQUESTS_WIDTH)
         surplus = Signal(REQUESTS_WIDTH)
-        arrived = ~surplus[-1] & ~kept.o.valid & ring.idle
+        arrived = ~surplus[-1] & (lands | (landed != 0))
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),

@@ -67,7 +67,7 @@ def run(
             fibers.append((slot, position, current))
             position += len(current)
             current = []
-    state: dict[str, Any] = {"cycles": 0, "told": 0, "left": 0, "lines": 0}
+    state: dict[str, Any] = {"cycles": 0, "told": 0, "told_at": [], "left": 0, "lines": 0}
 
     async def feed(ctx: Any) -> None:
         ctx.set(dut.region, REGION)
@@ -120,6 +120,7 @@ def run(
                     found.append(int(memory.words(at, 2)[0]))
             assert found == coordinates, f"fiber at {position} was told before it was there"
             state["told"] += 1
+            state["told_at"].append(state["cycles"])
         await ctx.tick().repeat(3)
         assert ctx.get(dut.idle) and not ctx.get(dut.results.valid)
 
@@ -224,3 +225,10 @@ def test_slots_must_be_a_power_of_two() -> None:
         ScratchWriter(lanes=2, address_width=32, line_address_width=8, burst_beats=4, scratch_slots=3)
     with pytest.raises(ValueError, match="power of two"):
         ScratchRing(lanes=2, line_address_width=8, scratch_slots=3)
+
+
+def test_a_fiber_is_told_while_the_next_one_is_written() -> None:
+    """Words of it come faster than the SRAM takes lines, so the ring is never empty."""
+    _, state = run([[16, 200]], lanes=2, hurry=0.6, results=1.0, lines=220)
+    first, last = state["told_at"]
+    assert first < 50 < 140 < last
