@@ -57,6 +57,7 @@ from .scratch_fibers import ASKED, ASKED_KEPT, NEAR, READY, from_scratch, no_scr
 from .streamer import TAKEN, Streamer, begin_tile, free_row, look_up, stream, streamer, take_leaves
 
 __all__ = ["jobs_end"]
+CROWDED = 1.7
 
 
 class PeStates(NamedTuple):
@@ -107,6 +108,7 @@ def _last_word(
     merge: float,
     fill: float,
     capacity: float,
+    lanes: int,
 ) -> tuple[float, float]:
     """When a PE's merge is done with a job, and when the job's last word is out.
 
@@ -132,7 +134,8 @@ def _last_word(
         for back in range(len(given)):
             at = (newest - back) % len(given)
             if given[at] <= before:
-                end = max(end, collected[at])
+                later = (at + 1) % len(given)
+                end = max(end, collected[at], collected[later] - (given[later] - before) / lanes if back else 0.0)
                 out = max(out, end + fill)
                 break
     return end, out
@@ -233,18 +236,6 @@ def _begin(free: float, leaves: int, merged: float, dispatched: float, came: flo
     return max(begin, came + UNPACKED_CYCLES) if came else begin
 
 
-@njit(cache=True, counted=False, inline="always")
-def _asked_in_turn(memory: float, of_a: tuple[float, float], of_leaves: tuple[float, float]) -> float:
-    """When the bus, free at ``memory``, has moved what is asked for as a job comes: since when, and cycles, of A and of leaves.
-
-    Lines that pass the streamer are asked for earlier.
-    """
-    for time, cycles in (of_a, of_leaves):
-        if cycles > 0:
-            memory = max(memory, time) + cycles
-    return memory
-
-
 @njit(cache=True)
 def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) -> float:
     """Cycles of memory for a nonzero of A, of so many for all, but for lines that are scanned, each of which takes ``beat_a``."""
@@ -253,7 +244,7 @@ def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) 
 
 
 @njit(cache=True)
-def _merge_cycles(job: tuple[float, float, int], longest: int, widest: int, leaving: float, pace: Pace) -> float:
+def _merge_cycles(job: tuple[float, float, int], crowded: bool, longest: int, widest: int, leaving: float, pace: Pace) -> float:
     """Cycles of a job's merge. ``job``: nonzeros merged, of its fiber, leaves; ``longest``, ``widest``: of :data:`JOB_FIELDS`.
 
     Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns.
@@ -270,7 +261,8 @@ def _merge_cycles(job: tuple[float, float, int], longest: int, widest: int, leav
     apart = (length * leaves - merged) / (merged * (leaves - 1)) if leaves > 1 and merged else 0.0
     uneven = max(apart, min(1.0, leaves / MANY_LEAVES))
     on_chip = widest * max(1.0, LINE_CYCLES / capacity)
-    return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven), (longest - capacity) * each)
+    filling = CROWDED * leaves * apart if crowded and leaves > 2 and merged > leaves * capacity else 0.0
+    return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven) + filling, (longest - capacity) * each)
 
 
 @njit(cache=True, counted=False, inline="always")
@@ -364,12 +356,14 @@ def jobs_end(
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     scratch, ring = no_scratch(pace.scratch_slots)
-    # `leaving`, `memory`: cycles of the bus that rows of C take, and till when all that was asked for has come.
-    dispatched = dispatched_now = row_out = leaving = memory = 0.0
+    # `leaving`: cycles of the bus that rows of C take.
+    dispatched = dispatched_now = row_out = leaving = 0.0
     a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
     bus, port, collector = idle_bus(), idle_bus(), idle_bus()
     front = streamer(jobs, firsts[0] if len(firsts) else len(jobs), pace)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
+    row_tickets, scratch_tickets = np.zeros(32 * pace.pes + 3), np.zeros(max(8, 4 * pace.pes) + 3)
+    rows_given = scratch_given = 0
     # The tile at hand, when it began and when the rows of the one before it were out.
     tile, begun, out_before = 0, 0.0, 0.0
     for n in range(len(jobs)):
@@ -408,29 +402,29 @@ def jobs_end(
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
+            dispatched = max(dispatched, row_tickets[rows_given % len(row_tickets)], scratch_tickets[scratch_given % len(scratch_tickets)])
             if asked:
                 came = _first_lines(bus, port, front, jobs, dispatched, (asked, last_asked), pace)
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             front.state[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
                 group_pe = pe  # kept for the row's last job: of its last group but one, or of what was merged since
+        crowded = leaves + states.merges[pe, (states.turn[pe] - 1) % UNDER_WAY, 3] > radix
         merge = _merge_cycles(
-            (merged, length, leaves), jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
+            (merged, length, leaves), crowded, jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
         )
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
-        unstreamed = jobs[n, LINES] - jobs[n, STREAMED]
-        memory = _asked_in_turn(memory, (dispatched - PREFETCHED_LINES * beat, of_a), (begin, unstreamed * beat_b))
-        end = max(begin + merge, memory)
-        memory += of_bus
+        end = begin + merge
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
         if direct + near > 0:
             end = max(end, flow(port, READ, begin, begin + merge, direct + near))
         left = turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
-        end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, pace.queue_lines * lanes)
+        padded = max(1.0, words) * lanes
+        end, out = _last_word(states, pe, end, left, padded, of_units, merge, fill, pace.queue_lines * lanes, lanes)
         leaving += of_bus
         first = max(left, begin + fill)  # the collector moves a word in a cycle, of both kinds of fibers in turn
         out = max(out, flow(collector, READ if aside else WRITE, first, max(out, first + words), words) - SPAN)
@@ -444,11 +438,18 @@ def jobs_end(
             sent = flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, of_bus) - SPAN
             left = row_out = max(left, sent - WRITE_CYCLES - 2 * pace.burst)
             free_row(front, n, left)
+        if aside:
+            scratch_tickets[scratch_given % len(scratch_tickets)] = left
+            scratch_given += 1
+        else:
+            row_tickets[rows_given % len(row_tickets)] = left
+            rows_given += 1
         if kind == SCRATCH_MERGE:
+            dispatched = max(dispatched, row_tickets[rows_given % len(row_tickets)], scratch_tickets[scratch_given % len(scratch_tickets)])
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             row_leaves(scratch, ring, left)
-        _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
+        _note_job(states, pe, leaves, merged, padded, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out
