@@ -10,6 +10,7 @@ from sw.jit import njit
 from .bus import READ, WRITE, first_line, flow, idle_bus, take
 from .constants import (
     FILL_LEAF_CYCLES,
+    FILLING_CYCLES,
     FIRST_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEVEL_CYCLES,
@@ -57,7 +58,6 @@ from .scratch_fibers import ASKED, ASKED_KEPT, NEAR, READY, from_scratch, no_scr
 from .streamer import TAKEN, Streamer, begin_tile, free_row, look_up, stream, streamer, take_leaves
 
 __all__ = ["jobs_end"]
-CROWDED = 1.7
 
 
 class PeStates(NamedTuple):
@@ -67,7 +67,7 @@ class PeStates(NamedTuple):
     ----------
     accepts: when it takes another job. free: the same for a job of any row: one that waits for the last job of a long row
         takes that one first. ends: when its merge is free.
-    given, collected, newest: nonzeros that it has given so far and when the last of them had been collected, in a ring, and
+    given, collected, newest: words that it has given so far and when the last of them had been collected, in a ring, and
         where the newest stands.
     passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
     merges: of these begin and end of the merge, nonzeros merged and leaves.
@@ -103,12 +103,11 @@ def _last_word(
     pe: int,
     end: float,
     turn: float,
-    length: float,
+    words: float,
     drain: float,
     merge: float,
     fill: float,
-    capacity: float,
-    lanes: int,
+    capacity: int,
 ) -> tuple[float, float]:
     """When a PE's merge is done with a job, and when the job's last word is out.
 
@@ -116,16 +115,16 @@ def _last_word(
     ----------
     states, pe: of the PEs, and which of them it is.
     end: of the merge, if nothing holds it up. turn: when the fibers before this one have been collected.
-    length, drain, merge: nonzeros of the fiber, cycles in which they are collected, cycles of the merge.
-    fill: cycles, and nonzeros, of the pipeline behind the merge. capacity: nonzeros that the queue behind it holds.
+    words, drain, merge: of the fiber, cycles in which they are collected, cycles of the merge.
+    fill: cycles of the pipeline behind the merge. capacity: words that the queue behind it holds.
     """
     given, collected, newest = states.given[pe], states.collected[pe], states.newest[pe]
     # Fibers leave a PE in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
     out = max(end + fill, collected[newest] + drain)
-    before = given[newest] + length - capacity  # nonzeros that must have left
+    before = given[newest] + words - capacity  # words that must have left
     if before > given[newest]:
         # Longer than the queue: it ends in its own turn, no sooner than what queue and pipeline did not hold is merged.
-        rest = merge * (before - given[newest]) / length - fill
+        rest = merge * (before - given[newest]) / words - fill
         if rest > 0:
             end = max(end, turn + rest)
             out = max(out, end + fill)
@@ -134,8 +133,9 @@ def _last_word(
         for back in range(len(given)):
             at = (newest - back) % len(given)
             if given[at] <= before:
-                later = (at + 1) % len(given)
-                end = max(end, collected[at], collected[later] - (given[later] - before) / lanes if back else 0.0)
+                next_one = (at + 1) % len(given)
+                # Of the fiber behind it some words have to leave, one in a cycle.
+                end = max(end, collected[next_one] - (given[next_one] - before) if back else collected[at])
                 out = max(out, end + fill)
                 break
     return end, out
@@ -164,21 +164,21 @@ def _note_job(
     pe: int,
     leaves: int,
     merged: float,
-    length: float,
+    words: float,
     begin: float,
     end: float,
     left: float,
     dispatched: float,
     radix: int,
 ) -> None:
-    """A PE has merged a job from ``begin`` to ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
+    """A PE has merged a job from ``begin`` to ``end``, and its fiber of so many ``words`` has been collected at ``left``.
 
     It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for a merge.
     """
     entry = states.newest[pe]
     newest = (entry + 1) % states.given.shape[1]
     states.newest[pe] = newest
-    states.given[pe, newest] = states.given[pe, entry] + length
+    states.given[pe, newest] = states.given[pe, entry] + words
     states.collected[pe, newest] = left
     states.ends[pe] = end
     turn = states.turn[pe]
@@ -244,10 +244,13 @@ def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) 
 
 
 @njit(cache=True)
-def _merge_cycles(job: tuple[float, float, int], crowded: bool, longest: int, widest: int, leaving: float, pace: Pace) -> float:
+def _merge_cycles(
+    job: tuple[float, float, int], alone: bool, longest: int, widest: int, leaving: float, pace: Pace
+) -> float:
     """Cycles of a job's merge. ``job``: nonzeros merged, of its fiber, leaves; ``longest``, ``widest``: of :data:`JOB_FIELDS`.
 
-    Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns.
+    Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns. A job that
+    is ``alone`` in its PE's leaf buffers, since it has too many leaves to be there with the one before, fills them as it merges.
     What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of them.
     Rows of C, which take a share of ``leaving`` of the bus, hold each of these up.
     """
@@ -261,7 +264,7 @@ def _merge_cycles(job: tuple[float, float, int], crowded: bool, longest: int, wi
     apart = (length * leaves - merged) / (merged * (leaves - 1)) if leaves > 1 and merged else 0.0
     uneven = max(apart, min(1.0, leaves / MANY_LEAVES))
     on_chip = widest * max(1.0, LINE_CYCLES / capacity)
-    filling = CROWDED * leaves * apart if crowded and leaves > 2 and merged > leaves * capacity else 0.0
+    filling = FILLING_CYCLES * leaves * apart if alone and leaves > 2 and merged > leaves * capacity else 0.0
     return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven) + filling, (longest - capacity) * each)
 
 
@@ -362,8 +365,6 @@ def jobs_end(
     bus, port, collector = idle_bus(), idle_bus(), idle_bus()
     front = streamer(jobs, firsts[0] if len(firsts) else len(jobs), pace)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
-    row_tickets, scratch_tickets = np.zeros(32 * pace.pes + 3), np.zeros(max(8, 4 * pace.pes) + 3)
-    rows_given = scratch_given = 0
     # The tile at hand, when it began and when the rows of the one before it were out.
     tile, begun, out_before = 0, 0.0, 0.0
     for n in range(len(jobs)):
@@ -375,7 +376,6 @@ def jobs_end(
             tile += 1
             begin_tile(front, n, firsts[tile] if tile < len(firsts) else len(jobs), begun, slower)
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
-        of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
             pe = group_pe
@@ -390,8 +390,12 @@ def jobs_end(
             row_open = aside
             usable = look_up(bus, front, jobs, n, pace)
             came, asked, direct, near, opened = 0.0, 0, 0.0, 0.0, max(dispatched, free[pe])
+            of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
+            take(
+                bus, READ, dispatched, (jobs[n, LINES] - jobs[n, STREAMED]) * beat * pace.line_beats
+            )  # of the row so far
             if kind == MERGE_ON_THE_WAY:
                 asked_at = opened + leaves - 1
                 came, direct, near = _fibers_return(bus, port, front, jobs, scratch, asked_at, merged, pace)
@@ -402,16 +406,15 @@ def jobs_end(
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
-            dispatched = max(dispatched, row_tickets[rows_given % len(row_tickets)], scratch_tickets[scratch_given % len(scratch_tickets)])
             if asked:
                 came = _first_lines(bus, port, front, jobs, dispatched, (asked, last_asked), pace)
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             front.state[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
                 group_pe = pe  # kept for the row's last job: of its last group but one, or of what was merged since
-        crowded = leaves + states.merges[pe, (states.turn[pe] - 1) % UNDER_WAY, 3] > radix
+        alone = leaves + states.merges[pe, (states.turn[pe] - 1) % UNDER_WAY, 3] > radix
         merge = _merge_cycles(
-            (merged, length, leaves), crowded, jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
+            (merged, length, leaves), alone, jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
         )
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
@@ -423,8 +426,8 @@ def jobs_end(
         if direct + near > 0:
             end = max(end, flow(port, READ, begin, begin + merge, direct + near))
         left = turn(scratch, ring, jobs[n, KEPT], pace) if aside else row_out
-        padded = max(1.0, words) * lanes
-        end, out = _last_word(states, pe, end, left, padded, of_units, merge, fill, pace.queue_lines * lanes, lanes)
+        given = max(1.0, words)  # an empty fiber is a word, too
+        end, out = _last_word(states, pe, end, left, given, of_units, merge, fill, pace.queue_lines)
         leaving += of_bus
         first = max(left, begin + fill)  # the collector moves a word in a cycle, of both kinds of fibers in turn
         out = max(out, flow(collector, READ if aside else WRITE, first, max(out, first + words), words) - SPAN)
@@ -438,18 +441,11 @@ def jobs_end(
             sent = flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, of_bus) - SPAN
             left = row_out = max(left, sent - WRITE_CYCLES - 2 * pace.burst)
             free_row(front, n, left)
-        if aside:
-            scratch_tickets[scratch_given % len(scratch_tickets)] = left
-            scratch_given += 1
-        else:
-            row_tickets[rows_given % len(row_tickets)] = left
-            rows_given += 1
         if kind == SCRATCH_MERGE:
-            dispatched = max(dispatched, row_tickets[rows_given % len(row_tickets)], scratch_tickets[scratch_given % len(scratch_tickets)])
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             row_leaves(scratch, ring, left)
-        _note_job(states, pe, leaves, merged, padded, begin, end, left, dispatched, radix)
+        _note_job(states, pe, leaves, merged, given, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out
