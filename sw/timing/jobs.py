@@ -393,9 +393,8 @@ def jobs_end(
             of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
-            take(
-                bus, READ, dispatched, (jobs[n, LINES] - jobs[n, STREAMED]) * beat * pace.line_beats
-            )  # of the row so far
+            # Parts of the row that come back.
+            take(bus, READ, dispatched, (jobs[n, LINES] - jobs[n, STREAMED]) * beat * pace.line_beats)
             if kind == MERGE_ON_THE_WAY:
                 asked_at = opened + leaves - 1
                 came, direct, near = _fibers_return(bus, port, front, jobs, scratch, asked_at, merged, pace)
