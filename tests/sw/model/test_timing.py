@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sw.timing.constants import MERGE_CYCLES, PREFETCHED_LINES
+from sw.timing.constants import FILLING_CYCLES, MERGE_CYCLES, PREFETCHED_LINES, SPAN
 from sw.timing.hardware import NEXT_CHUNK_LINES
 from sw.timing.job import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
 from sw.timing.jobs import jobs_end
@@ -22,6 +22,8 @@ DESIGN = {
     "outstanding": 16,
     "region": 512,
 }
+# Words of C that wait for the bus when the last one has left its PE.
+WAITING = 2 * DESIGN["burst"] + SPAN
 DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 
@@ -79,7 +81,7 @@ def test_one_pe_merges_one_a_cycle():
 def test_nonzeros_of_a_take_the_bus_once_those_that_wait_are_used():
     rows = [job(merged=8, length=8)] * 400
     assert cycles(rows, a_beats=PREFETCHED_LINES) == cycles(rows)
-    assert cycles(rows, a_beats=PREFETCHED_LINES + 3000) >= 400 * 4 + 3000
+    assert cycles(rows, a_beats=PREFETCHED_LINES + 3000) >= 400 * 4 + 3000 - WAITING
 
 
 def test_pes_share_the_jobs():
@@ -144,7 +146,7 @@ def test_rows_of_a_in_several_chunks_wait_for_memory():
 
 def test_scanned_lines_of_a_take_the_bus():
     rows = [job(merged=8, length=8)] * 400
-    assert cycles([job(merged=8, length=8, scanned=30)] * 400, a_beats=400 * 30) >= 400 * (30 + 4)
+    assert cycles([job(merged=8, length=8, scanned=30)] * 400, a_beats=400 * 30) >= 400 * (30 + 4) - WAITING
     assert cycles(rows, a_beats=400 * 3) == cycles(rows, a_beats=PREFETCHED_LINES + 1000)
 
 
@@ -176,6 +178,36 @@ def test_rows_longer_than_the_queue_are_merged_one_after_the_other():
     held = 2 * 256
     assert cycles(rows, queue_lines=256) >= 40 * 4000 * (2000 - held) / 2000
     assert cycles(rows, queue_lines=1024) < 1.1 * 40 * 1000 * MERGE_CYCLES  # as fast as they can leave
+
+
+def test_a_queue_holds_words_and_an_empty_fiber_is_one():
+    """While a long row leaves, fibers of less than a word take as many places as those of a whole one."""
+    full, half, empty = (
+        cycles(
+            [job(leaves=1, merged=4000, length=4000), *[job(leaves=1, merged=20, length=length)] * 60],
+            pes=2,
+            queue_lines=8,
+        )
+        for length in (2, 1, 0)
+    )
+    assert half == empty == pytest.approx(full, abs=4)
+
+
+def test_merges_do_not_wait_for_rows_that_leave():
+    """Rows of C keep the bus busy twice as long as the PEs, whose queues hold them."""
+    rows = [job(leaves=1, merged=40, length=40)] * 40
+    alone, followed = (cycles([*rows, *[job(leaves=1, merged=100, length=0)] * n]) for n in (0, 16))
+    assert 40 * 20 <= alone <= followed < alone + 60
+
+
+def test_a_job_alone_in_the_leaf_buffers_fills_them_as_it_merges():
+    """Two jobs of four leaves each are together in eight buffers, not in four."""
+
+    def more(radix):
+        few, many = (cycles([job(merged=100, length=100)] * n, pes=1, radix=radix) for n in (10, 20))
+        return many - few
+
+    assert more(4) - more(8) == pytest.approx(10 * 4 * FILLING_CYCLES)
 
 
 @pytest.mark.parametrize("seed", range(5))
