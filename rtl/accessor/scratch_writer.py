@@ -171,23 +171,22 @@ class ScratchWriter(Block):
         with m.If(appender.sent):
             m.d.sync += [fresh.eq(0), first_element.eq(appender.position)]
 
-        # A fiber's lines are in the SRAM, or the next ones too: it does not wait for those behind it.
-        m.submodules.marks = marks = StreamQueue(shape=LINES_WIDTH, depth=PENDING)  # lines so far, as each fiber ends
-        kept_lines, written = Signal(LINES_WIDTH), Signal(LINES_WIDTH)
-        missing = Signal(LINES_WIDTH)
+        # A fiber waits for its own lines, not for those behind them: lines given to the ring as it ends, and lines in the SRAM.
+        m.submodules.ends = ends = StreamQueue(shape=LINES_WIDTH, depth=PENDING)
+        given, given_now, written = Signal(LINES_WIDTH), Signal(LINES_WIDTH), Signal(LINES_WIDTH)
+        excess = Signal(LINES_WIDTH)
         lands = Signal()
         landed = Signal(range(PENDING + 1))  # fibers that wait for memory alone
-        taking = Signal(LINES_WIDTH)
         m.d.comb += [
-            taking.eq(kept_lines + (kept.i.valid & kept.i.ready)),
-            marks.i.valid.eq(appender.sent),
-            marks.i.payload.eq(taking),
-            missing.eq(written - marks.o.payload),
-            lands.eq(marks.o.valid & ~missing[-1]),
-            marks.o.ready.eq(lands),
+            given_now.eq(given + (kept.i.valid & kept.i.ready)),
+            ends.i.valid.eq(appender.sent),
+            ends.i.payload.eq(given_now),
+            excess.eq(written - ends.o.payload),
+            lands.eq(ends.o.valid & ~excess[-1]),
+            ends.o.ready.eq(lands),
         ]
         m.d.sync += [
-            kept_lines.eq(taking),
+            given.eq(given_now),
             written.eq(written + (self.sram_write.valid & self.sram_write.ready)),
             landed.eq(landed + lands - (pending.o.valid & pending.o.ready)),
         ]
