@@ -93,6 +93,7 @@ def run(
                 state["cycles"] += 1
                 if taken:
                     break
+            assert not ctx.get(dut.idle), "a word is inside"
             ctx.set(dut.words.valid, 0)
 
     async def take(ctx: Any) -> None:
