@@ -236,6 +236,18 @@ def _begin(free: float, leaves: int, merged: float, dispatched: float, came: flo
     return max(begin, came + UNPACKED_CYCLES) if came else begin
 
 
+@njit(cache=True, counted=False, inline="always")
+def _asked_in_turn(memory: float, of_a: tuple[float, float], of_leaves: tuple[float, float]) -> float:
+    """When the bus, free at ``memory``, has moved what is asked for as a job comes: since when, and cycles, of A and of leaves.
+
+    Lines that pass the streamer are asked for earlier.
+    """
+    for time, cycles in (of_a, of_leaves):
+        if cycles > 0:
+            memory = max(memory, time) + cycles
+    return memory
+
+
 @njit(cache=True)
 def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) -> float:
     """Cycles of memory for a nonzero of A, of so many for all, but for lines that are scanned, each of which takes ``beat_a``."""
@@ -359,8 +371,8 @@ def jobs_end(
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
     next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     scratch, ring = no_scratch(pace.scratch_slots)
-    # `leaving`: cycles of the bus that rows of C take.
-    dispatched = dispatched_now = row_out = leaving = 0.0
+    # `leaving`, `memory`: cycles of the bus that rows of C take, and till when all that was asked for has come.
+    dispatched = dispatched_now = row_out = leaving = memory = 0.0
     a_selection = _memory_of_a(jobs, a_beats * beat, beat, beat_a)
     bus, port, collector = idle_bus(), idle_bus(), idle_bus()
     front = streamer(jobs, firsts[0] if len(firsts) else len(jobs), pace)
@@ -376,6 +388,7 @@ def jobs_end(
             tile += 1
             begin_tile(front, n, firsts[tile] if tile < len(firsts) else len(jobs), begun, slower)
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
+        of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
             pe = group_pe
@@ -390,11 +403,8 @@ def jobs_end(
             row_open = aside
             usable = look_up(bus, front, jobs, n, pace)
             came, asked, direct, near, opened = 0.0, 0, 0.0, 0.0, max(dispatched, free[pe])
-            of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
-            # Parts of the row that come back.
-            take(bus, READ, dispatched, (jobs[n, LINES] - jobs[n, STREAMED]) * beat * pace.line_beats)
             if kind == MERGE_ON_THE_WAY:
                 asked_at = opened + leaves - 1
                 came, direct, near = _fibers_return(bus, port, front, jobs, scratch, asked_at, merged, pace)
@@ -419,7 +429,10 @@ def jobs_end(
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
-        end = begin + merge
+        unstreamed = jobs[n, LINES] - jobs[n, STREAMED]
+        memory = _asked_in_turn(memory, (dispatched - PREFETCHED_LINES * beat, of_a), (begin, unstreamed * beat_b))
+        end = max(begin + merge, memory)
+        memory += of_bus
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
         if direct + near > 0:
