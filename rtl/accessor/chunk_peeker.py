@@ -16,8 +16,9 @@ __all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "peeked_line"
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
-# Lines that have been looked at and wait to be handed out.
-HELD_LINES = 16
+# Lines that have been looked at and wait to be handed out. While a row's second chunk is under way, those behind it are looked
+# at: with 16 lines rows of 9 nonzeros took up to 1.7 times as long on `server`, whose memory is 100 cycles away.
+HELD_LINES = 64
 
 
 def row_rest(lanes: int) -> data.StructLayout:
@@ -120,7 +121,7 @@ class ChunkPeeker(Block):
         m.submodules.compared = compared = StreamRegister(shape=compared_shape)
         m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.depth, block_memory=self.depth > 16)
         m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
-        m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES)
+        m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES, block_memory=True)
         m.submodules.left = left = StreamSkid(shape=row_rest(lanes))
         connect(m, flipped(self.rows), queue.i)
         connect(m, queue.o, head.i)
