@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from rtl.accessor.chunk_peeker import HELD_LINES, ChunkPeeker
 from rtl.accessor.first_chunks import FirstChunks
 from rtl.accessor.next_chunks import NextChunks
 from rtl.accessor.row_lines import RowLines
 from rtl.accessor.segment_cutter import SegmentCutter
 from rtl.accessor.segment_scanner import SegmentScanner
+from rtl.types import line as line_shape
 from tests.rtl.port_bench import PortBench
 
 ELEMENTS = 0x4000
@@ -133,6 +135,58 @@ def test_chunks_after_the_first_one(chance: float) -> None:
         row, next_row = (chunk["part"]["line"] // 1024 for chunk in (before, after))
         assert next_row == row + (not goes_on.get(n, False))
     assert min(seen.values()) > 10, seen
+
+
+@pytest.mark.parametrize("chance", [0.4, 1.0])
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_chunks_are_looked_at_while_lines_wait(lanes: int, chance: float) -> None:
+    """Lines of rows behind one that waits for its second chunk are looked at, and what is left of these rows is told."""
+    random = Random(lanes)
+    high, rows = 100, 200
+    dut = ChunkPeeker(lanes=lanes, depth=64)
+    bench = PortBench(dut, seed=lanes, chance=chance)
+    chunks, beats, lines, more = [], [], [], []
+    for row in range(rows):
+        two, over, tail = random.random() < 0.7, random.random() < 0.5, random.randrange(lanes)
+        last = 1000 * row + two + (0 if over else random.randrange(1, 40))
+        head = random.randrange(lanes)
+        tail *= two or not over or tail > head  # a row has something
+        part = {"line": 1000 * row, "last": last, "head": head, "tail": tail}
+        chunks.append({"part": part, "lines": 1 + two, "single": not two, "over": over})
+        ended = False
+        for n in range(1 + two):
+            closes = n == two
+            to = tail if closes and over and tail else lanes
+            inside = [(n > 0 or lane >= head) and lane < to for lane in range(lanes)]
+            first = lanes if random.random() < 0.7 else random.randrange(lanes)  # at or above `high`
+            beat = [{"coordinate": high + lane if lane >= first else lane, "value": row} for lane in range(lanes)]
+            beats.append(line_shape(lanes).const(beat).as_bits())
+            above = [lane >= first and inside[lane] for lane in range(lanes)]
+            if not ended:
+                found = any(above)
+                masks = [sum(bit << lane for lane, bit in enumerate(mask)) for mask in (inside, above)]
+                lines.append((*masks, found or (closes and over), closes and not found and not over))
+                ended = found
+        if not ended and not over:
+            more.append({"line": part["line"] + 1 + two, "last": last, "head": 0, "tail": tail})
+    bench.feed(dut.rows, chunks)
+    left = bench.feed(dut.beats, beats)
+    told = bench.collect(dut.more, chance=1.0)
+    came = bench.collect(dut.lines)
+
+    async def script(ctx: Any) -> None:
+        ctx.set(dut.high, high)
+        # Nobody takes a line, and so many are looked at all the same.
+        held = int(4 * HELD_LINES / chance)
+        await bench.until(ctx, lambda: bench.cycle == held, each=lambda ctx: ctx.set(dut.lines.ready, 0))
+        assert not came and HELD_LINES <= len(beats) - len(left) < 1.5 * HELD_LINES
+        assert told == more[: len(told)] and len(told) > HELD_LINES // 8
+        await bench.until(ctx, lambda: not left and len(came) == len(lines))
+        await bench.until(ctx, lambda: bool(ctx.get(dut.idle)))
+
+    bench.simulate(script)
+    assert told == more
+    assert [(one["inside"], one["above"], one["ends"], one["over"]) for one in came] == lines
 
 
 @pytest.mark.parametrize("chance", [0.5, 1.0])
