@@ -67,9 +67,14 @@ def hardware_facts() -> str:
             "rtl.accessor.chunk_peeker",
         ),
         "ORDERS": (ORDERS, "Inter-tile orders, outermost first; the index is the value of ORDER", "rtl.regs.map"),
+        "PEEKED_FIRST_LINES": (
+            segment_scanner.HELD_FIRST_LINES,
+            "The same of first chunks",
+            "rtl.accessor.segment_scanner",
+        ),
         "PEEKED_LINES": (
             chunk_peeker.HELD_LINES,
-            "Lines of a scan that have been looked at and wait for their row",
+            "Lines of second chunks that have been looked at and wait for their row",
             "rtl.accessor.chunk_peeker",
         ),
         "QUEUED_LINES": (

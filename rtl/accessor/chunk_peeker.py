@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.deep_queue import DeepQueue
 from ..lib.order import below
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
@@ -16,9 +17,8 @@ __all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "peeked_line"
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
-# Lines that have been looked at and wait to be handed out. While a row's second chunk is under way, those behind it are looked
-# at: with 16 lines rows of 9 nonzeros took up to 1.7 times as long on `server`, whose memory is 100 cycles away.
-HELD_LINES = 64
+# Lines that have been looked at and wait to be handed out.
+HELD_LINES = 16
 
 
 def row_rest(lanes: int) -> data.StructLayout:
@@ -72,6 +72,8 @@ class ChunkPeeker(Block):
     lanes : int
     depth : int
         Rows whose chunks are under way; more than 16 of them wait in block memory.
+    held : int
+        Lines that may wait to be handed out; those above ``HELD_LINES`` wait in block memory.
 
     Members
     -------
@@ -90,14 +92,16 @@ class ChunkPeeker(Block):
 
     Timing
     ------
-    Three cycles from a beat to its line, which then waits for at most ``HELD_LINES`` others; one beat a cycle.
+    Three cycles from a beat to its line, which then waits for at most ``held`` others; one beat a cycle.
     """
 
-    def __init__(self, *, lanes: int, depth: int) -> None:
+    def __init__(self, *, lanes: int, depth: int, held: int = HELD_LINES) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Queue depth", depth, 1, 1 << 16)
         self.lanes = lanes
+        check_integer("Lines held", held, HELD_LINES, 1 << 16)
         self.depth = depth
+        self.held = held
         super().__init__(
             {
                 "high": In(COORDINATE_WIDTH + 1),
@@ -110,7 +114,7 @@ class ChunkPeeker(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "n": self.depth}
+        return {"l": self.lanes, "n": self.depth, "h": self.held}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -121,7 +125,11 @@ class ChunkPeeker(Block):
         m.submodules.compared = compared = StreamRegister(shape=compared_shape)
         m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.depth, block_memory=self.depth > 16)
         m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
-        m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES, block_memory=True)
+        if self.held > HELD_LINES:
+            passed = DeepQueue(shape=peeked_line(lanes), depth=HELD_LINES, spilled=self.held - HELD_LINES)
+        else:
+            passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES)
+        m.submodules.passed = passed
         m.submodules.left = left = StreamSkid(shape=row_rest(lanes))
         connect(m, flipped(self.rows), queue.i)
         connect(m, queue.o, head.i)

@@ -35,6 +35,7 @@ from sw.timing.hardware import (
     LATER_CHUNKS,
     LATER_LINES,
     NEXT_CHUNK_LINES,
+    PEEKED_FIRST_LINES,
     PEEKED_LINES,
     QUEUED_LINES,
     READ_FIBERS,
@@ -378,7 +379,7 @@ def cut_rows(
             own_first = min(to, shows + 1) - line
             looked[0] += own_first
             kept[0, row] = looked[0]
-            while kept[0, taken[0]] + PEEKED_LINES + BUFFERED_LINES < looked[0]:
+            while kept[0, taken[0]] + PEEKED_FIRST_LINES + BUFFERED_LINES < looked[0]:
                 taken[0] += 1
             if taken[0]:
                 arrival = max(arrival, passed[taken[0] - 1])

@@ -12,6 +12,7 @@ __all__ = [
     "MOST_PARTS",
     "NEXT_CHUNK_LINES",
     "ORDERS",
+    "PEEKED_FIRST_LINES",
     "PEEKED_LINES",
     "QUEUED_LINES",
     "READER_CYCLES",
@@ -48,8 +49,10 @@ MOST_PARTS = 32
 NEXT_CHUNK_LINES = 16
 # Inter-tile orders, outermost first; the index is the value of ORDER (rtl.regs.map).
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
-# Lines of a scan that have been looked at and wait for their row (rtl.accessor.chunk_peeker).
-PEEKED_LINES = 64
+# The same of first chunks (rtl.accessor.segment_scanner).
+PEEKED_FIRST_LINES = 64
+# Lines of second chunks that have been looked at and wait for their row (rtl.accessor.chunk_peeker).
+PEEKED_LINES = 16
 # Lines of rows that are asked for ahead of their use (rtl.accessor.fiber_reader).
 QUEUED_LINES = 128
 # Cycles of a reader of packed records, from a request to memory's and from a beat to its line (rtl.mint.reader.record_reader).

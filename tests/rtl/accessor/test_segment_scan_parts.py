@@ -138,12 +138,12 @@ def test_chunks_after_the_first_one(chance: float) -> None:
 
 
 @pytest.mark.parametrize("chance", [0.4, 1.0])
-@pytest.mark.parametrize("lanes", [2, 8])
-def test_chunks_are_looked_at_while_lines_wait(lanes: int, chance: float) -> None:
+@pytest.mark.parametrize("lanes,held", [(2, HELD_LINES), (2, 64), (8, 64)])
+def test_chunks_are_looked_at_while_lines_wait(lanes: int, held: int, chance: float) -> None:
     """Lines of rows behind one that waits for its second chunk are looked at, and what is left of these rows is told."""
     random = Random(lanes)
     high, rows = 100, 200
-    dut = ChunkPeeker(lanes=lanes, depth=64)
+    dut = ChunkPeeker(lanes=lanes, depth=64, held=held)
     bench = PortBench(dut, seed=lanes, chance=chance)
     chunks, beats, lines, more = [], [], [], []
     for row in range(rows):
@@ -177,10 +177,10 @@ def test_chunks_are_looked_at_while_lines_wait(lanes: int, chance: float) -> Non
     async def script(ctx: Any) -> None:
         ctx.set(dut.high, high)
         # Nobody takes a line, and so many are looked at all the same.
-        held = int(4 * HELD_LINES / chance)
-        await bench.until(ctx, lambda: bench.cycle == held, each=lambda ctx: ctx.set(dut.lines.ready, 0))
-        assert not came and HELD_LINES <= len(beats) - len(left) < 1.5 * HELD_LINES
-        assert told == more[: len(told)] and len(told) > HELD_LINES // 8
+        since = int(4 * held / chance)
+        await bench.until(ctx, lambda: bench.cycle == since, each=lambda ctx: ctx.set(dut.lines.ready, 0))
+        assert not came and held <= len(beats) - len(left) < 1.5 * held
+        assert told == more[: len(told)] and len(told) >= held // 8
         await bench.until(ctx, lambda: not left and len(came) == len(lines))
         await bench.until(ctx, lambda: bool(ctx.get(dut.idle)))
 

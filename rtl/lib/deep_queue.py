@@ -1,0 +1,68 @@
+"""A deep queue whose items are as soon at its head as those of a short one."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .block import Block
+from .check import check_integer
+from .stream import StreamQueue
+
+__all__ = ["DeepQueue"]
+
+
+class DeepQueue(Block):
+    """First-in first-out queue: ``depth`` items at its head in LUT RAM, ``spilled`` behind them in block memory.
+
+    What comes while the head is full goes to block memory, and so does what comes behind it.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Payload of both streams.
+    depth : int
+        At least 3: so many hide the latency of block memory.
+    spilled : int
+        At least 3.
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+        ``i.ready`` and ``o.valid`` depend on registers only.
+
+    Timing
+    ------
+    One cycle from an empty queue's ``i`` to its ``o``; an item a cycle.
+    """
+
+    latency = 1
+
+    def __init__(self, *, shape: ShapeLike, depth: int, spilled: int) -> None:
+        check_integer("Queue depth", depth, 3, 1 << 16)
+        check_integer("Items in block memory", spilled, 3, 1 << 16)
+        self.shape = shape
+        self.depth = depth
+        self.spilled = spilled
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"w": Shape.cast(self.shape).width, "d": self.depth, "s": self.spilled}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.head = head = StreamQueue(shape=self.shape, depth=self.depth)
+        m.submodules.spill = spill = StreamQueue(shape=self.shape, depth=self.spilled, block_memory=True)
+        straight = Signal()  # nothing is in block memory
+        connect(m, head.o, flipped(self.o))
+        m.d.comb += [
+            straight.eq(spill.level == 0),
+            head.i.valid.eq(Mux(straight, self.i.valid, spill.o.valid)),
+            head.i.payload.eq(Mux(straight, self.i.payload, spill.o.payload)),
+            spill.o.ready.eq(head.i.ready),
+            spill.i.valid.eq(self.i.valid & ~(straight & head.i.ready)),
+            spill.i.payload.eq(self.i.payload),
+            self.i.ready.eq(spill.i.ready),
+        ]
+        return m
