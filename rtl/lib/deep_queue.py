@@ -8,13 +8,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .block import Block
 from .check import check_integer
-from .stream import StreamQueue
+from .stream import StreamQueue, StreamRegister
 
 __all__ = ["DeepQueue"]
 
 
 class DeepQueue(Block):
-    """First-in first-out queue: ``depth`` items at its head in LUT RAM, ``spilled`` behind them in block memory.
+    """First-in first-out queue: ``depth`` items at its head in LUT RAM, ``spilled`` and one more behind them in block memory.
 
     What comes while the head is full goes to block memory, and so does what comes behind it.
 
@@ -23,7 +23,7 @@ class DeepQueue(Block):
     shape : ShapeLike
         Payload of both streams.
     depth : int
-        At least 3: so many hide the latency of block memory.
+        At least 4: so many hide the latency of block memory.
     spilled : int
         At least 3.
 
@@ -40,7 +40,7 @@ class DeepQueue(Block):
     latency = 1
 
     def __init__(self, *, shape: ShapeLike, depth: int, spilled: int) -> None:
-        check_integer("Queue depth", depth, 3, 1 << 16)
+        check_integer("Queue depth", depth, 4, 1 << 16)
         check_integer("Items in block memory", spilled, 3, 1 << 16)
         self.shape = shape
         self.depth = depth
@@ -54,13 +54,16 @@ class DeepQueue(Block):
         m = Module()
         m.submodules.head = head = StreamQueue(shape=self.shape, depth=self.depth)
         m.submodules.spill = spill = StreamQueue(shape=self.shape, depth=self.spilled, block_memory=True)
-        straight = Signal()  # nothing is in block memory
+        # A word of block memory waits a cycle in a register, so that its way to LUT RAM is short.
+        m.submodules.back = back = StreamRegister(shape=self.shape)
+        straight = Signal()  # nothing is behind the head
+        connect(m, spill.o, back.i)
         connect(m, head.o, flipped(self.o))
         m.d.comb += [
-            straight.eq(spill.level == 0),
-            head.i.valid.eq(Mux(straight, self.i.valid, spill.o.valid)),
-            head.i.payload.eq(Mux(straight, self.i.payload, spill.o.payload)),
-            spill.o.ready.eq(head.i.ready),
+            straight.eq((spill.level == 0) & ~back.o.valid),
+            head.i.valid.eq(Mux(straight, self.i.valid, back.o.valid)),
+            head.i.payload.eq(Mux(straight, self.i.payload, back.o.payload)),
+            back.o.ready.eq(head.i.ready),
             spill.i.valid.eq(self.i.valid & ~(straight & head.i.ready)),
             spill.i.payload.eq(self.i.payload),
             self.i.ready.eq(spill.i.ready),

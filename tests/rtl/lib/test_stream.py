@@ -19,7 +19,7 @@ BLOCKS = {
     "queue5": lambda: StreamQueue(shape=16, depth=5),
     "block3": lambda: StreamQueue(shape=16, depth=3, block_memory=True),
     "block8": lambda: StreamQueue(shape=16, depth=8, block_memory=True),
-    "deep": lambda: DeepQueue(shape=16, depth=3, spilled=3),
+    "deep": lambda: DeepQueue(shape=16, depth=4, spilled=3),
     "deep16": lambda: DeepQueue(shape=16, depth=5, spilled=11),
     "skid": lambda: StreamSkid(shape=16),
     "register": lambda: StreamRegister(shape=16),
@@ -112,22 +112,23 @@ def test_queue_fills_to_its_depth(depth, block_memory):
     simulator.run()
 
 
-@pytest.mark.parametrize("depth,spilled", [(3, 3), (5, 9)])
+@pytest.mark.parametrize("depth,spilled", [(4, 3), (5, 9)])
 def test_deep_queue_fills_both_of_its_parts(depth, spilled):
     dut = DeepQueue(shape=8, depth=depth, spilled=spilled)
+    most = depth + spilled + 1  # one is on its way between them
 
     async def bench(ctx):
         for first in (0, 100):  # the second time it has been emptied
             ctx.set(dut.o.ready, 0)
             ctx.set(dut.i.valid, 1)
-            for n in range(depth + spilled):
+            for n in range(most):
                 ctx.set(dut.i.payload, first + n)
                 assert ctx.get(dut.i.ready)
                 await ctx.tick()
             assert not ctx.get(dut.i.ready), "a full queue must refuse"
             ctx.set(dut.i.valid, 0)
             ctx.set(dut.o.ready, 1)
-            for n in range(depth + spilled):
+            for n in range(most):
                 assert ctx.get(dut.o.valid) and ctx.get(dut.o.payload) == first + n
                 await ctx.tick()
             assert not ctx.get(dut.o.valid)
@@ -184,7 +185,7 @@ def test_arbiter_is_fair(count):
             lambda: StreamQueue(shape=8, depth=2, block_memory=True),
             "^A queue in block memory must be at least 3 deep, not 2$",
         ),
-        (lambda: DeepQueue(shape=8, depth=2, spilled=8), "^Queue depth must be an integer from 3 to 65536, not 2$"),
+        (lambda: DeepQueue(shape=8, depth=3, spilled=8), "^Queue depth must be an integer from 4 to 65536, not 3$"),
         (lambda: RoundRobinArbiter(count=0), "^Arbiter count must be a positive integer, not 0$"),
     ],
 )
