@@ -34,7 +34,8 @@ class DeepQueue(Block):
 
     Timing
     ------
-    One cycle from an empty queue's ``i`` to its ``o``; an item a cycle.
+    One cycle from an empty queue's ``i`` to its ``o``; an item a cycle. While block memory holds a single item, up to two cycles
+    pass without one at ``o``.
     """
 
     latency = 1

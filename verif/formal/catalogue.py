@@ -9,6 +9,7 @@ from amaranth.hdl import Value
 from rtl.buffer.buffet import Buffet, BuffetControl
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
 from rtl.lib.arbiter import RoundRobinArbiter
+from rtl.lib.deep_queue import DeepQueue
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.line_parts import LineSplitter, PartJoiner
 from rtl.memory.read_engine import ReadEngine
@@ -67,6 +68,10 @@ def catalogue() -> list[Proof]:
 def queue(depth: int, *, block_memory: bool = False, block: Any = StreamQueue) -> QueueContract:
     made = block(shape=2, depth=depth, block_memory=block_memory)
     return QueueContract(made, depth=depth, latency=made.latency)
+
+
+def deep_queue(*, block: Any = DeepQueue) -> QueueContract:
+    return QueueContract(block(shape=2, depth=4, spilled=3), depth=8, latency=3)
 
 
 def skid(*, block: Any = StreamSkid) -> QueueContract:
@@ -234,6 +239,12 @@ def streams() -> Iterator[Proof]:
             partial(queue, depth, block_memory=True),
             reach=2 * depth + 6,
         )
+    yield Proof(
+        "deep_queue.contract",
+        f"DeepQueue, 4 items in LUT RAM and 3 in block memory: {claim}",
+        deep_queue,
+        reach=24,
+    )
     yield Proof(
         "stream_skid.contract",
         f"StreamSkid: {claim}",

@@ -106,6 +106,7 @@ REGION, ENTRIES, PLACES, PRESENCE = (
 )
 ARBITER = Place("arbiter.count3", "rtl.lib.arbiter", "RoundRobinArbiter")
 QUEUE = Place("stream_queue.depth3", "rtl.lib.stream", "StreamQueue")
+DEEP_QUEUE = Place("deep_queue.contract", "rtl.lib.deep_queue", "DeepQueue")
 SKID = Place("stream_skid.contract", "rtl.lib.stream", "StreamSkid")
 READ_ADDRESSES = Place("read_engine.addresses", "rtl.memory.read_engine", "ReadEngine")
 WRITE_ADDRESSES = Place("write_engine.addresses", "rtl.memory.write_engine", "WriteEngine")
@@ -300,6 +301,8 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "tree_a_place_twice": (TREE, "(here <= before)", "(here < before)"),
     "tree_flags_run_off": (TREE, "with m.If(sums.i.ready):", "with m.If(1):"),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
+    "deep_queue_overtakes": (DEEP_QUEUE, "(spill.level == 0) & ~back.o.valid", "spill.level == 0"),
+    "deep_queue_takes_twice": (DEEP_QUEUE, "self.i.valid & ~(straight & head.i.ready)", "self.i.valid"),
 }
 #: Refuted after minutes: by `make formal-faults` alone.
 LONG = frozenset(
