@@ -68,12 +68,12 @@ def hardware_facts() -> str:
         ),
         "ORDERS": (ORDERS, "Inter-tile orders, outermost first; the index is the value of ORDER", "rtl.regs.map"),
         "PEEKED_FIRST_LINES": (
-            segment_scanner.HELD_FIRST_LINES,
-            "The same of first chunks",
+            segment_scanner.FIRST_LINES,
+            "Lines of first chunks that have been looked at and wait for their row",
             "rtl.accessor.segment_scanner",
         ),
         "PEEKED_LINES": (
-            chunk_peeker.HELD_LINES,
+            chunk_peeker.WAITING_LINES,
             "Lines of second chunks that have been looked at and wait for their row",
             "rtl.accessor.chunk_peeker",
         ),

@@ -18,7 +18,7 @@ __all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "peeked_line"
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
 # Lines that have been looked at and wait to be handed out.
-HELD_LINES = 16
+WAITING_LINES = 16
 
 
 def row_rest(lanes: int) -> data.StructLayout:
@@ -72,8 +72,8 @@ class ChunkPeeker(Block):
     lanes : int
     depth : int
         Rows whose chunks are under way; more than 16 of them wait in block memory.
-    held : int
-        Lines that may wait to be handed out; those above ``HELD_LINES`` wait in block memory.
+    capacity : int
+        Lines that may wait to be handed out; those above ``WAITING_LINES`` wait in block memory.
 
     Members
     -------
@@ -92,16 +92,16 @@ class ChunkPeeker(Block):
 
     Timing
     ------
-    Three cycles from a beat to its line, which then waits for at most ``held`` others; one beat a cycle.
+    Three cycles from a beat to its line, which then waits for at most ``capacity`` others; one beat a cycle.
     """
 
-    def __init__(self, *, lanes: int, depth: int, held: int = HELD_LINES) -> None:
+    def __init__(self, *, lanes: int, depth: int, capacity: int = WAITING_LINES) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Queue depth", depth, 1, 1 << 16)
+        check_integer("Lines that wait", capacity, WAITING_LINES, 1 << 16)
         self.lanes = lanes
-        check_integer("Lines held", held, HELD_LINES, 1 << 16)
         self.depth = depth
-        self.held = held
+        self.capacity = capacity
         super().__init__(
             {
                 "high": In(COORDINATE_WIDTH + 1),
@@ -114,7 +114,7 @@ class ChunkPeeker(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "n": self.depth, "h": self.held}
+        return {"l": self.lanes, "n": self.depth, "c": self.capacity}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -125,10 +125,10 @@ class ChunkPeeker(Block):
         m.submodules.compared = compared = StreamRegister(shape=compared_shape)
         m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.depth, block_memory=self.depth > 16)
         m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
-        if self.held > HELD_LINES:
-            passed = DeepQueue(shape=peeked_line(lanes), depth=HELD_LINES, spilled=self.held - HELD_LINES)
+        if self.capacity > WAITING_LINES:
+            passed = DeepQueue(shape=peeked_line(lanes), depth=WAITING_LINES, spilled=self.capacity - WAITING_LINES)
         else:
-            passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES)
+            passed = StreamQueue(shape=peeked_line(lanes), depth=WAITING_LINES)
         m.submodules.passed = passed
         m.submodules.left = left = StreamSkid(shape=row_rest(lanes))
         connect(m, flipped(self.rows), queue.i)

@@ -22,9 +22,9 @@ __all__ = ["SegmentScanner"]
 
 # Rows whose second (or third, fourth, ...) chunks are under way.
 LATER_AHEAD = 16
-# Lines of first chunks that are held: rows behind one that waits for its second chunk are looked at meanwhile. With 16 the load
+# Lines of first chunks that may wait: rows behind one that waits for its second chunk are looked at meanwhile. With 16 the load
 # of 256 rows of 9 nonzeros, cut along j, took 1.7 times as long on `server`, whose memory is 100 cycles away.
-HELD_FIRST_LINES = 64
+FIRST_LINES = 64
 
 
 class SegmentScanner(Block):
@@ -119,7 +119,7 @@ class SegmentScanner(Block):
         m.submodules.row_lines = lines = RowLines(lanes=lanes)
         m.submodules.cutter = cutter = SegmentCutter(lanes=lanes)
         m.submodules.coordinate_check = check = CoordinateCheck(lanes=lanes, repeats=True)
-        peekers = [ChunkPeeker(lanes=lanes, depth=self.rows, held=HELD_FIRST_LINES)]
+        peekers = [ChunkPeeker(lanes=lanes, depth=self.rows, capacity=FIRST_LINES)]
         peekers += [ChunkPeeker(lanes=lanes, depth=LATER_AHEAD) for _ in range(2)]
         requests = (first.read_request, *following.read_request)
         chunks = (first.chunks, *following.chunks)

@@ -1,4 +1,4 @@
-"""A deep queue whose items are as soon at its head as those of a short one."""
+"""A deep queue whose items are as soon at its output as those of a short one."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ __all__ = ["DeepQueue"]
 
 
 class DeepQueue(Block):
-    """First-in first-out queue: ``depth`` items at its head in LUT RAM, ``spilled`` and one more behind them in block memory.
+    """First-in first-out queue: ``depth`` items at its front in LUT RAM, ``spilled`` and one more behind them in block memory.
 
-    What comes while the head is full goes to block memory, and so does what comes behind it.
+    What comes while the front is full goes to block memory, and so does what comes behind it.
 
     Parameters
     ----------
@@ -53,19 +53,19 @@ class DeepQueue(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.head = head = StreamQueue(shape=self.shape, depth=self.depth)
+        m.submodules.front = front = StreamQueue(shape=self.shape, depth=self.depth)
         m.submodules.spill = spill = StreamQueue(shape=self.shape, depth=self.spilled, block_memory=True)
         # A word of block memory waits a cycle in a register, so that its way to LUT RAM is short.
         m.submodules.back = back = StreamRegister(shape=self.shape)
-        straight = Signal()  # nothing is behind the head
+        straight = Signal()  # nothing is behind the front
         connect(m, spill.o, back.i)
-        connect(m, head.o, flipped(self.o))
+        connect(m, front.o, flipped(self.o))
         m.d.comb += [
             straight.eq((spill.level == 0) & ~back.o.valid),
-            head.i.valid.eq(Mux(straight, self.i.valid, back.o.valid)),
-            head.i.payload.eq(Mux(straight, self.i.payload, back.o.payload)),
-            back.o.ready.eq(head.i.ready),
-            spill.i.valid.eq(self.i.valid & ~(straight & head.i.ready)),
+            front.i.valid.eq(Mux(straight, self.i.valid, back.o.valid)),
+            front.i.payload.eq(Mux(straight, self.i.payload, back.o.payload)),
+            back.o.ready.eq(front.i.ready),
+            spill.i.valid.eq(self.i.valid & ~(straight & front.i.ready)),
             spill.i.payload.eq(self.i.payload),
             self.i.ready.eq(spill.i.ready),
         ]

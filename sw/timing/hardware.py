@@ -49,7 +49,7 @@ MOST_PARTS = 32
 NEXT_CHUNK_LINES = 16
 # Inter-tile orders, outermost first; the index is the value of ORDER (rtl.regs.map).
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
-# The same of first chunks (rtl.accessor.segment_scanner).
+# Lines of first chunks that have been looked at and wait for their row (rtl.accessor.segment_scanner).
 PEEKED_FIRST_LINES = 64
 # Lines of second chunks that have been looked at and wait for their row (rtl.accessor.chunk_peeker).
 PEEKED_LINES = 16

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rtl.accessor.chunk_peeker import HELD_LINES, ChunkPeeker
+from rtl.accessor.chunk_peeker import WAITING_LINES, ChunkPeeker
 from rtl.accessor.first_chunks import FirstChunks
 from rtl.accessor.next_chunks import NextChunks
 from rtl.accessor.row_lines import RowLines
@@ -138,12 +138,12 @@ def test_chunks_after_the_first_one(chance: float) -> None:
 
 
 @pytest.mark.parametrize("chance", [0.4, 1.0])
-@pytest.mark.parametrize("lanes,held", [(2, HELD_LINES), (2, 64), (8, 64)])
-def test_chunks_are_looked_at_while_lines_wait(lanes: int, held: int, chance: float) -> None:
+@pytest.mark.parametrize("lanes,capacity", [(2, WAITING_LINES), (2, 64), (8, 64)])
+def test_chunks_are_looked_at_while_lines_wait(lanes: int, capacity: int, chance: float) -> None:
     """Lines of rows behind one that waits for its second chunk are looked at, and what is left of these rows is told."""
     random = Random(lanes)
     high, rows = 100, 200
-    dut = ChunkPeeker(lanes=lanes, depth=64, held=held)
+    dut = ChunkPeeker(lanes=lanes, depth=64, capacity=capacity)
     bench = PortBench(dut, seed=lanes, chance=chance)
     chunks, beats, lines, more = [], [], [], []
     for row in range(rows):
@@ -177,10 +177,10 @@ def test_chunks_are_looked_at_while_lines_wait(lanes: int, held: int, chance: fl
     async def script(ctx: Any) -> None:
         ctx.set(dut.high, high)
         # Nobody takes a line, and so many are looked at all the same.
-        since = int(4 * held / chance)
+        since = int(4 * capacity / chance)
         await bench.until(ctx, lambda: bench.cycle == since, each=lambda ctx: ctx.set(dut.lines.ready, 0))
-        assert not came and held <= len(beats) - len(left) < 1.5 * held
-        assert told == more[: len(told)] and len(told) >= held // 8
+        assert not came and capacity <= len(beats) - len(left) < 1.5 * capacity
+        assert told == more[: len(told)] and len(told) >= capacity // 8
         await bench.until(ctx, lambda: not left and len(came) == len(lines))
         await bench.until(ctx, lambda: bool(ctx.get(dut.idle)))
 
