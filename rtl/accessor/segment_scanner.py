@@ -22,8 +22,8 @@ __all__ = ["SegmentScanner"]
 
 # Rows whose second (or third, fourth, ...) chunks are under way.
 LATER_AHEAD = 16
-# Lines of first chunks that may wait: rows behind one that waits for its second chunk are looked at meanwhile. With 16 the load
-# of 256 rows of 9 nonzeros, cut along j, took 1.7 times as long on `server`, whose memory is 100 cycles away.
+# Lines of first chunks that may wait: rows behind one that waits for its second chunk are looked at meanwhile. With 16 a run
+# that loads 256 rows of 9 nonzeros, cut along j, took 1.7 times as long on `server`, whose memory is 100 cycles away.
 FIRST_LINES = 64
 
 
