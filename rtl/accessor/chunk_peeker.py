@@ -59,7 +59,8 @@ def size_chunk(m: Module, chunk: Any, part: Any, block: int, *, aligned: bool = 
         end.eq(Mux(over, part.last[:bits], ~0)),
         chunk.part.eq(part),
         chunk.over.eq(over),
-        chunk.lines.eq(end - begin + 1),
+        # Of an aligned chunk without a sum behind the choice.
+        chunk.lines.eq(Mux(over, part.last[:bits] + 1, block) if aligned else end - begin + 1),
         chunk.single.eq(end == begin),
     ]
 

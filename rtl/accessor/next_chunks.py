@@ -90,16 +90,18 @@ class NextChunks(Block):
 
         open_ended = Signal()  # the later chunk asked for last does not reach the end of its row
         may_begin = Signal()
-        part = Signal(row_rest(lanes))
+        # Both are sized, and one is chosen last: `further.valid` comes late, and a comparison would follow it.
+        further_chunk, third_chunk = Signal(row_chunk(lanes)), Signal(row_chunk(lanes))
+        size_chunk(m, further_chunk, further.payload, NEXT_CHUNK_LINES, aligned=True)
+        size_chunk(m, third_chunk, third.payload, NEXT_CHUNK_LINES, aligned=True)
         m.d.comb += [
             may_begin.eq(~open_ended | (self.later_idle & ~laters.o.valid)),
-            part.eq(Mux(further.valid, further.payload, third.payload)),
+            laters.i.payload.eq(Mux(further.valid, further_chunk, third_chunk)),
             laters.i.valid.eq(further.valid | (third.valid & may_begin)),
             further.ready.eq(laters.i.ready),
             third.ready.eq(laters.i.ready & may_begin & ~further.valid),
             self.idle.eq(~seconds.o.valid & ~laters.o.valid),
         ]
-        size_chunk(m, laters.i.payload, part, NEXT_CHUNK_LINES, aligned=True)
         with m.If(laters.i.valid & laters.i.ready):
             m.d.sync += open_ended.eq(~laters.i.payload.over)
         return m

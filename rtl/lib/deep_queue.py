@@ -57,11 +57,10 @@ class DeepQueue(Block):
         m.submodules.spill = spill = StreamQueue(shape=self.shape, depth=self.spilled, block_memory=True)
         # A word of block memory waits a cycle in a register, so that its way to LUT RAM is short.
         m.submodules.back = back = StreamRegister(shape=self.shape)
-        straight = Signal()  # nothing is behind the front
+        straight = Signal(init=1)  # nothing is behind the front
         connect(m, spill.o, back.i)
         connect(m, front.o, flipped(self.o))
         m.d.comb += [
-            straight.eq((spill.level == 0) & ~back.o.valid),
             front.i.valid.eq(Mux(straight, self.i.valid, back.o.valid)),
             front.i.payload.eq(Mux(straight, self.i.payload, back.o.payload)),
             back.o.ready.eq(front.i.ready),
@@ -69,4 +68,6 @@ class DeepQueue(Block):
             spill.i.payload.eq(self.i.payload),
             self.i.ready.eq(spill.i.ready),
         ]
+        # Block memory is empty, and the item in `back`, if there is one, leaves.
+        m.d.sync += straight.eq(~spill.i.valid & (spill.level == 0) & back.i.ready)
         return m

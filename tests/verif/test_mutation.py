@@ -9,12 +9,14 @@ import pytest
 
 from rtl.accessor.part_aligner import PartAligner
 from rtl.accessor.unroller import Unroller
+from tests.rtl.planted import assert_present
 from verif.mutation import emitted, trial
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
 from verif.mutation.report import BEGIN, END, Review, review_of, reviewed, summary, write_page
 from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
+from verif.mutation.watch import LOG_VARIABLE
 from verif.tables import read_table
 
 ROOT = Path(__file__).parents[2]
@@ -219,3 +221,12 @@ def test_the_tests_that_tables_name_exist():
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *named]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_planted_faults_say_nothing_of_a_mutant(monkeypatch):
+    monkeypatch.setenv(LOG_VARIABLE, "log")
+    with pytest.raises(pytest.skip.Exception, match="beside the mutant"):
+        assert_present("pe", [("common", "no such text", "")])
+    monkeypatch.delenv(LOG_VARIABLE)
+    with pytest.raises(AssertionError, match="occurs 0 times"):
+        assert_present("pe", [("common", "no such text", "")])

@@ -301,7 +301,7 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "tree_a_place_twice": (TREE, "(here <= before)", "(here < before)"),
     "tree_flags_run_off": (TREE, "with m.If(sums.i.ready):", "with m.If(1):"),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
-    "deep_queue_overtakes": (DEEP_QUEUE, "(spill.level == 0) & ~back.o.valid", "spill.level == 0"),
+    "deep_queue_overtakes": (DEEP_QUEUE, "(spill.level == 0) & back.i.ready", "(spill.level == 0)"),
     "deep_queue_takes_twice": (DEEP_QUEUE, "self.i.valid & ~(straight & front.i.ready)", "self.i.valid"),
 }
 #: Refuted after minutes: by `make formal-faults` alone.

@@ -20,8 +20,6 @@ __all__ = ["BENCHES", "Baseline", "Finished", "distances", "in_turn", "run_pytes
 
 BENCHES = Path(__file__).with_name("benches.toml")
 TESTS = "tests/rtl"
-# These plant faults of their own: with another one beside it, a failure would say nothing.
-LEFT_OUT = "test_planted_faults.py"
 # With so many seconds of tests from the nearest files, those further away are not asked.
 ENOUGH_SECONDS = 3.0
 ARGUMENTS = ("-q", "--tb=line", "-p", "no:cacheprovider", "-p", "verif.mutation.watch", "-m", "not slow")
@@ -141,8 +139,7 @@ class Baseline:
         self.store = store
         self.limit = limit
         self.known: dict[str, dict[str, Any]] = json.loads(store.read_text()) if store.exists() else {}
-        paths = [path for path in (root / TESTS).rglob("test_*.py") if path.name != LEFT_OUT]
-        self.files = sorted(str(path.relative_to(root)) for path in paths)
+        self.files = sorted(str(path.relative_to(root)) for path in (root / TESTS).rglob("test_*.py"))
         self.reach = {file: distances(root, file) for file in self.files}
         tables = read_table(BENCHES)
         self.benches: dict[str, list[str]] = tables["benches"]
