@@ -8,6 +8,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
+from ..lib.check import check_integer
 from ..lib.counter import popcount
 from ..lib.onehot import onehot_select
 from ..lib.sram import SramBank
@@ -23,7 +24,8 @@ class BankedSram(Unit):
     """SRAM of ``lines`` lines spread over ``banks`` banks: line n lives in bank n mod ``banks``.
 
     Each bank serves one read and one write a cycle, chosen among those who ask for it by a round-robin arbiter; a
-    requester that keeps asking waits for at most ``ports - 1`` others. Requesters of different banks do not meet.
+    requester that keeps asking waits for at most ``ports - 1`` others, and a reader as long as the ``priority`` port asks for
+    its bank. Requesters of different banks do not meet.
 
     Parameters
     ----------
@@ -35,6 +37,8 @@ class BankedSram(Unit):
         64-bit elements in a line.
     read_ports, write_ports : int
         Requesters, at least 1 each.
+    priority : int or None
+        Read port that is granted at once, if there is one.
 
     Members
     -------
@@ -61,7 +65,9 @@ class BankedSram(Unit):
 
     latency = 3
 
-    def __init__(self, *, lines: int, banks: int, lanes: int, read_ports: int, write_ports: int) -> None:
+    def __init__(
+        self, *, lines: int, banks: int, lanes: int, read_ports: int, write_ports: int, priority: int | None = None
+    ) -> None:
         if not isinstance(banks, int) or banks < 1 or banks & (banks - 1):
             raise ValueError(f"SRAM banks must be a power of two, not {banks!r}")
         if not isinstance(lines, int) or lines % banks or lines < 2 * banks:
@@ -71,11 +77,14 @@ class BankedSram(Unit):
         for name, ports in (("read", read_ports), ("write", write_ports)):
             if not isinstance(ports, int) or ports < 1:
                 raise ValueError(f"SRAM {name} ports must be a positive integer, not {ports!r}")
+        if priority is not None:
+            check_integer("SRAM priority port", priority, 0, read_ports - 1)
         self.lines = lines
         self.banks = banks
         self.lanes = lanes
         self.read_ports = read_ports
         self.write_ports = write_ports
+        self.priority = priority
         self.line_address_width = (lines - 1).bit_length()
         super().__init__(
             {
@@ -88,7 +97,8 @@ class BankedSram(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lines, "b": self.banks, "n": self.lanes, "r": self.read_ports, "w": self.write_ports}
+        ports = {"r": self.read_ports, "w": self.write_ports} | ({} if self.priority is None else {"p": self.priority})
+        return {"l": self.lines, "b": self.banks, "n": self.lanes} | ports
 
     def events(self) -> Mapping[str, Value]:
         return {"sram_read_conflicts": self.read_conflicts}
@@ -102,8 +112,10 @@ class BankedSram(Unit):
             """Bank and row of a line address."""
             return (address[:bits] if bits else Const(0, 1)), address[bits:]
 
-        def arbitrate(kind: str, valids: list[Value], bank_of: list[Value]) -> list[Signal]:
-            """One-hot grant of each bank among the ports."""
+        def arbitrate(
+            kind: str, valids: list[Value], bank_of: list[Value], priority: int | None = None
+        ) -> list[Signal]:
+            """One-hot grant of each bank among the ports: that of ``priority`` if it asks, else one of those that take turns."""
             grants = []
             wanted = []
             for port, (valid, bank) in enumerate(zip(valids, bank_of, strict=True)):
@@ -112,10 +124,18 @@ class BankedSram(Unit):
                 m.d.comb += wanted[port].eq(Cat(valid & (bank == n) for n in range(self.banks)))
             for bank in range(self.banks):
                 m.submodules[f"{kind}_arbiter{bank}"] = arbiter = RoundRobinArbiter(count=len(valids))
-                for port, want in enumerate(wanted):
-                    m.d.comb += arbiter.requests[port].eq(want[bank])
-                m.d.comb += arbiter.advance.eq(1)
-                grants.append(arbiter.grant)
+                m.d.comb += [arbiter.requests[n].eq(want[bank]) for n, want in enumerate(wanted) if n != priority]
+                if priority is None:
+                    m.d.comb += arbiter.advance.eq(1)
+                    grants.append(arbiter.grant)
+                    continue
+                grant = Signal(len(valids), name=f"{kind}{bank}_grant")
+                m.d.comb += arbiter.advance.eq(~wanted[priority][bank])
+                with m.If(wanted[priority][bank]):
+                    m.d.comb += grant.eq(1 << priority)
+                with m.Else():
+                    m.d.comb += grant.eq(arbiter.grant)
+                grants.append(grant)
             return grants
 
         banks = []
@@ -127,7 +147,7 @@ class BankedSram(Unit):
         # Reads, one cycle each: arbitrate into a register, read the bank, route its word to the port into a register.
         places = [split(port.payload) for port in self.read_request]
         bank_of, row_of = [place[0] for place in places], [place[1] for place in places]
-        grants = arbitrate("read", [port.valid for port in self.read_request], bank_of)
+        grants = arbitrate("read", [port.valid for port in self.read_request], bank_of, self.priority)
         for bank, (sram, grant) in enumerate(zip(banks, grants, strict=True)):
             enable = Signal(name=f"bank{bank}_enable")
             row = Signal(range(rows), reset_less=True, name=f"bank{bank}_row")

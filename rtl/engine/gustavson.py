@@ -73,6 +73,11 @@ class GustavsonEngine(Engine):
         return self.pes + 2
 
     @property
+    def sram_priority(self) -> int:
+        # Every leaf waits for the look-up, and its entries lie side by side in one bank; PEs have lines to go on with.
+        return self.pes
+
+    @property
     def carries(self) -> int:
         return leaf_carries(self.pes, self.radix) if self.packed else 1
 

@@ -243,6 +243,11 @@ class Engine(Unit):
         raise TypeError(f"{type(self).__name__} does not say how many ports of the SRAM it reads from")
 
     @property
+    def sram_priority(self) -> int | None:
+        """Read port of the SRAM that is granted before all others, if there is one."""
+        return None
+
+    @property
     def most_columns(self) -> int:
         """Columns of C that a tile may have; 0: any number."""
         return 0

@@ -70,6 +70,7 @@ def banked_sram(tile_engine: Engine, *, lines: int, banks: int) -> BankedSram:
         lanes=tile_engine.lanes,
         read_ports=tile_engine.sram_reads + 2,
         write_ports=4 + tile_engine.SRAM_WRITES,
+        priority=tile_engine.sram_priority,
     )
 
 

@@ -158,7 +158,7 @@ ENTRIES = {
     "int_add": Entry("bench_arith", IntAdd, PAIRS),
     "int_multiply": Entry("bench_arith", lambda: IntMultiply(saturate=True), PAIRS),
     "banked_sram": Entry(
-        "bench_banked_sram", lambda: BankedSram(lines=32, banks=4, lanes=2, read_ports=3, write_ports=2)
+        "bench_banked_sram", lambda: BankedSram(lines=32, banks=4, lanes=2, read_ports=3, write_ports=2, priority=1)
     ),
     "banked_sram_one_bank": Entry(
         "bench_banked_sram", lambda: BankedSram(lines=16, banks=1, lanes=3, read_ports=2, write_ports=2)

@@ -29,6 +29,8 @@ class SramBench(StreamBench):
         self.offset = self.response.tree["fields"]["line"][0]
         self.content: list[int | None] = [None] * self.lines
         self.waits = dict.fromkeys(self.drivers, 0)
+        priority = parameters.get("priority")
+        self.priority = None if priority is None else self.reads[int(priority)]
         self.lost: dict[str, int | None] = {"read": None, "write": None}
         # Of each read its line, what that held, and the lanes that the answer must show.
         self.due: dict[str, deque[tuple[int, int | None, int] | None]] = {
@@ -131,8 +133,12 @@ class SramBench(StreamBench):
                 self.board.fail(f"{kind}_conflicts is {told}, {self.lost[kind]} ports lost in the cycle before")
             self.lost[kind] = len(lost)
             coverage.hit(f"{kind}_conflict", bool(lost))
+            taken = self._bank(self.priority) if self.priority in ports and wanted[self.priority] else None
             for name in ports:
-                self.waits[name] = self.waits[name] + 1 if name in lost else 0
+                self.waits[name] = self.waits[name] + (self._bank(name) != taken) if name in lost else 0
+                if name == self.priority and name in lost:
+                    self.board.fail(f"{name} has priority and waits")
+                coverage.hit("priority", name in lost and self._bank(name) == taken)
                 if self.waits[name] > len(ports) - 1:
                     self.board.fail(f"{name} waits for the {self.waits[name]}th cycle among {len(ports)} ports")
             banks = [self._bank(name) for name in ports if granted[name]]

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from rtl.engine.gustavson import GustavsonEngine
 from rtl.machine.fiber_check import FiberCheck
 from rtl.machine.fiber_places import FiberPlaces
 from rtl.machine.machine import Machine
-from rtl.machine.sram_ports import LoadSwitch
+from rtl.machine.sram_ports import LoadSwitch, banked_sram
 from rtl.machine.tile_control import TileControl
 from rtl.regs.map import ORDERS
 from rtl.tiling.run_control import Phase
@@ -248,6 +249,29 @@ def test_columns_of_fibers(lanes: int) -> None:
     simulator.add_testbench(bench)
     simulator.run()
     assert min(seen.values()) > 40
+
+
+def test_look_up_has_priority_at_the_sram() -> None:
+    engine = GustavsonEngine(
+        pes=3, radix=4, lanes=2, address_width=40, line_address_width=6, leaf_lines=2, queue_lines=4, scratch_slots=2,
+        value="int32",
+    )  # fmt: skip
+    assert banked_sram(engine, lines=64, banks=4).priority == engine.sram_priority
+    asked: set[int] = set()
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(engine.fiber_table.metadata_line, 5)
+        ctx.set(engine.selections.valid, 1)
+        ctx.set(engine.selections.payload.present, 1)
+        for _ in range(4):
+            await ctx.tick()
+            asked.update(n for n, port in enumerate(engine.sram_request) if ctx.get(port.valid))
+
+    simulator = Simulator(engine)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert asked == {engine.sram_priority}
 
 
 @pytest.mark.parametrize("chance", [0.4, 1.0])
