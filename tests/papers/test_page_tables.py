@@ -148,9 +148,8 @@ DEAR = {
     "timing --group lookups --seeds 3 --all --only fiber lookup --only tiling controller --only segment scanner": (
         "three placements of each block, ten minutes"
     ),
-    "timing --group cut --seeds 3 --all --only accessor A --only accessor B --only accessor C --only dispatcher --only segment loader": (
-        "three placements of each block, minutes each"
-    ),
+    "timing --group cut --seeds 3 --all --only accessor A --only accessor B --only accessor C "
+    "--only dispatcher --only segment loader": ("three placements of each block, minutes each"),
     "area": "Yosys takes minutes for `edge`",
     "cells": "a cell library that is not part of the project",
     "builds": "a cell library that is not part of the project, an hour",

@@ -1,10 +1,6 @@
-"""Faults planted in the hardware's sources: blocks of a copy in which one snippet of one module is another.
-
-Tests of the present source alone plant them: beside a mutant a failure would say nothing of the tests of a block.
-"""
+"""Faults planted in the hardware's sources: blocks of a copy in which one snippet of one module is another."""
 
 import importlib
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,17 +10,11 @@ from pathlib import Path
 import pytest
 
 import rtl
-from verif.mutation.watch import LOG_VARIABLE
 
 __all__ = ["Fault", "assert_present", "planted"]
 
 #: Module of the part, source snippet, what it becomes.
 Fault = tuple[str, str, str]
-
-
-def _skip_beside_mutant() -> None:
-    if LOG_VARIABLE in os.environ:
-        pytest.skip("plants a fault of its own beside the mutant")
 
 
 def faulty(path: Path, snippet: str, replacement: str) -> str:
@@ -36,7 +26,6 @@ def faulty(path: Path, snippet: str, replacement: str) -> str:
 
 def assert_present(part: str, faults: Iterable[Fault]) -> None:
     """Each fault is one of the present source of a ``part`` of rtl, also of those that long runs alone plant."""
-    _skip_beside_mutant()
     for module, snippet, replacement in faults:
         assert faulty(Path(rtl.__file__).parent / part.replace(".", "/") / f"{module}.py", snippet, replacement)
 
@@ -49,7 +38,6 @@ def planted(
 
     The copy is forgotten afterwards.
     """
-    _skip_beside_mutant()
     monkeypatch.syspath_prepend(folder)
     package = "planted"
     shutil.copytree(Path(rtl.__file__).parent, folder / package, ignore=shutil.ignore_patterns("__pycache__"))

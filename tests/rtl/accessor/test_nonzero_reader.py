@@ -140,6 +140,7 @@ def test_a_nonzero_a_cycle() -> None:
     assert LINES >= SRAM_LATENCY + 1
 
 
+@pytest.mark.plants
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = planted(tmp_path, monkeypatch, "accessor", FAULTS[name], "nonzero_reader.NonzeroReader")

@@ -59,6 +59,7 @@ def test_parts(lanes: int, chance: float) -> None:
     exercise(PartAligner, lanes, seed=1, chance=chance)
 
 
+@pytest.mark.plants
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = planted(tmp_path, monkeypatch, "accessor", FAULTS[name], "part_aligner.PartAligner")

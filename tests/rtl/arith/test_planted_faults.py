@@ -13,6 +13,8 @@ from sw.golden import arithmetic as golden
 from tests.rtl.arith.operands import crossed_corners, exponent_ladder, structured
 from tests.rtl.arith.rack import compile_rack
 
+pytestmark = pytest.mark.plants
+
 NARROW = {"format": BFLOAT16}
 SATURATING = {"width": 16, "saturate": True}
 

@@ -90,6 +90,7 @@ def test_rows_that_rise_and_others(seed: int) -> None:
     exercise(ColumnCheck, seed)
 
 
+@pytest.mark.plants
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = planted(tmp_path, monkeypatch, "pe", FAULTS[name], "column_check.ColumnCheck")

@@ -161,6 +161,7 @@ def test_columns_and_parts(chance: float) -> None:
         exercise(ColumnFeeder, seed, chance)
 
 
+@pytest.mark.plants
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = planted(tmp_path, monkeypatch, "pe", FAULTS[name], "column_feeder.ColumnFeeder")

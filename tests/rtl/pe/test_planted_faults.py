@@ -12,6 +12,8 @@ from tests.rtl.pe.jobs import changing_sources, mixed_jobs, segment
 from tests.rtl.planted import assert_present, planted
 from tests.tools import some_of
 
+pytestmark = pytest.mark.plants
+
 # Leaves with many line slots, and with few.
 SIZES = {"radix": 8, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
 ADDRESSES = {"line_address_width": 14, "address_width": 40}

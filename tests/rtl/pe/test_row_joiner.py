@@ -123,6 +123,7 @@ def test_rows_and_pieces(chance: float) -> None:
         exercise(RowJoiner, seed, chance)
 
 
+@pytest.mark.plants
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = planted(tmp_path, monkeypatch, "pe", FAULTS[name], "row_joiner.RowJoiner")

@@ -11,6 +11,8 @@ from tests.rtl.pe.weight_stationary_cases import Sizes, bits, column, streamed
 from tests.rtl.planted import assert_present, planted
 from tests.tools import some_of
 
+pytestmark = pytest.mark.plants
+
 ARRAY = "weight_stationary_array.WeightStationaryArray"
 #: name -> (module, source snippet, what it becomes)
 FAULTS = {

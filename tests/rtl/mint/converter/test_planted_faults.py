@@ -10,6 +10,8 @@ from tests.rtl.mint.converter import checks
 from tests.rtl.planted import assert_present, planted
 from tests.tools import some_of
 
+pytestmark = pytest.mark.plants
+
 #: name -> (check, module, source snippet, what it becomes)
 FAULTS = {
     "first_number_unmasked": (checks.check_fields, "fields", "ids[:COORDINATE_BITS] & first_mask", "ids[:COORDINATE_BITS]"),
