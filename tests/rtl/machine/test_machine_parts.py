@@ -1,5 +1,6 @@
 """The parts of the machine alone: tile control, what an engine is told of a tile, the check of its fibers, joined loads."""
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -55,7 +56,7 @@ class Accessors:
         self.load_busy = self.work_left = 0
         self.counted: dict[str, int] = {}
         self.done = self.error = 0
-        self.phases: set[int] = set()
+        self.phases: Counter[int] = Counter()
         self._seen = [0, 0]
 
     def run(self, tune: dict[str, Any] | None = None, quadrants: list[int] | None = None) -> None:
@@ -76,7 +77,7 @@ class Accessors:
             ctx.set(dut.load_idle, self.load_busy == 0)
             ctx.set(dut.rows_left, self.work_left)
             ctx.set(dut.quiet, self.work_left == 0 and self.load_busy == 0 and not ctx.get(dut.pieces_left))
-            self.phases.add(ctx.get(dut.phase))
+            self.phases[ctx.get(dut.phase)] += 1
             for name in dut.steps:
                 self.counted[name] = self.counted.get(name, 0) + ctx.get(dut.counted[name])
             self.done, self.error = ctx.get(dut.done), ctx.get(dut.error)
@@ -112,7 +113,13 @@ def test_every_tile_in_order_and_then_the_pieces(tile: tuple[int, int, int], ord
     assert machine.pieces == (pieces if counts[1] > 1 else [])
     assert machine.counted["tiles_total"] == len(tiles) == np.prod(counts)
     assert machine.counted["tiles_skipped"] == machine.counted["loads_a"] == 0
-    assert {Phase.LOAD_B.value, Phase.COMPUTE.value, Phase.DRAIN.value} <= machine.phases
+    cycles = {phase: machine.phases[phase.value] for phase in (Phase.LOAD_B, Phase.COMPUTE, Phase.DRAIN)}
+    assert all(cycles.values())
+    counted = [machine.counted[f"phase_{name}"] for name in ("load_b", "compute", "drain")]
+    assert counted == list(cycles.values())
+    # No tile of A is loaded: every other cycle of the run passes between tiles.
+    between = machine.counted["cycles"] - sum(counted)
+    assert machine.counted["phase_next_tile"] == between > 0 == machine.counted["phase_load_a"]
 
 
 def test_a_wrong_scheme_ends_before_the_first_tile() -> None:

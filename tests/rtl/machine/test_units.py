@@ -5,12 +5,13 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-from amaranth.hdl import Const, Module, UnusedElaboratable
+from amaranth.hdl import Const, Module, Signal, UnusedElaboratable
+from amaranth.sim import Simulator, SimulatorContext
 
 from gen.design import load_design
 from gen.elaborate import ENGINES, accelerator
 from rtl.lib.unit import Fault
-from rtl.machine.events import sums
+from rtl.machine.events import layout, show_events, sums
 from rtl.machine.faults import ERROR_CODES, report_faults
 from rtl.machine.machine import Machine
 from rtl.regs.counter_list import COUNTERS
@@ -42,6 +43,23 @@ def test_every_bit_of_waiting_is_somebodys(machine: Machine) -> None:
 def test_every_counter_is_shown_something(machine: Machine) -> None:
     assert [name.upper() for name in machine.steps] == [counter.name for counter in COUNTERS]
     assert [name for name, step in machine.steps.items() if isinstance(step, Const)] == ["stall_conversion"]
+
+
+def test_events_are_the_steps() -> None:
+    steps = {"cycles": Signal(), "macs": Signal(6)}
+    shown = Signal(layout(steps))
+    dut = Module()
+    show_events(dut, steps, shown)
+
+    async def bench(ctx: SimulatorContext) -> None:
+        for cycles, macs in ((0, 0), (1, 0), (0, 41), (1, 63)):
+            ctx.set(steps["cycles"], cycles)
+            ctx.set(steps["macs"], macs)
+            assert (ctx.get(shown.cycles), ctx.get(shown.macs)) == (cycles, macs)
+
+    simulation = Simulator(dut)
+    simulation.add_testbench(bench)
+    simulation.run()
 
 
 def test_names_that_the_register_map_does_not_have_are_refused(machine: Machine) -> None:
