@@ -71,6 +71,7 @@ class PeStates(NamedTuple):
         where the newest stands.
     passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
     merges: of these begin and end of the merge, nonzeros merged and leaves.
+    from_memory: int64[PEs, leaves of a job], whether the last lines of each line store came from memory.
     """
 
     accepts: NDArray[Any]
@@ -82,6 +83,7 @@ class PeStates(NamedTuple):
     passed: NDArray[Any]
     turn: NDArray[Any]
     merges: NDArray[Any]
+    from_memory: NDArray[Any]
 
 
 @njit(cache=True, counted=False)
@@ -142,7 +144,7 @@ def _last_word(
 
 
 @njit(cache=True)
-def _pe_states(pes: int) -> PeStates:
+def _pe_states(pes: int, radix: int) -> PeStates:
     """PEs that have done nothing. The collection of so many fibers of each is remembered."""
     history = 64
     return PeStates(
@@ -155,6 +157,7 @@ def _pe_states(pes: int) -> PeStates:
         np.zeros((pes, UNDER_WAY), np.float64),
         np.zeros(pes, np.int64),
         np.zeros((pes, UNDER_WAY, 4), np.float64),
+        np.zeros((pes, radix), np.int64),
     )
 
 
@@ -163,6 +166,7 @@ def _note_job(
     states: PeStates,
     pe: int,
     leaves: int,
+    fetched: int,
     merged: float,
     words: float,
     begin: float,
@@ -173,6 +177,7 @@ def _note_job(
 ) -> None:
     """A PE has merged a job from ``begin`` to ``end``, and its fiber of so many ``words`` has been collected at ``left``.
 
+    ``fetched``: of its leaves those that came through the streamer; the lines of the others were on chip.
     It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for a merge.
     """
     entry = states.newest[pe]
@@ -196,6 +201,8 @@ def _note_job(
         if waiting < radix and waiting + states.merges[pe, at, 3] >= radix:
             accepts = max(accepts, first - TAKES_CYCLES)
         waiting += states.merges[pe, at, 3]
+    for leaf in range(fetched, leaves):
+        states.from_memory[pe, leaf] = 0
     turn = (turn + 1) % UNDER_WAY
     states.turn[pe] = turn
     states.accepts[pe] = max(accepts, states.passed[pe, turn])
@@ -365,7 +372,7 @@ def jobs_end(
     radix, lanes = pace.radix, pace.lanes
     beat, fill = pace.beat, pace.fill
     beat_a, beat_b = beat * line_beats(pace.pitch_a), beat * line_beats(pace.pitch_b)
-    states = _pe_states(pace.pes)
+    states = _pe_states(pace.pes, radix)
     accepts, free, ends = states.accepts, states.free, states.ends
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
@@ -402,21 +409,22 @@ def jobs_end(
             begins_row = kind == SCRATCH and not row_open
             row_open = aside
             usable = look_up(bus, front, jobs, n, pace)
-            came, asked, direct, near, opened = 0.0, 0, 0.0, 0.0, max(dispatched, free[pe])
+            came, asked, direct, near, cleared, opened = 0.0, 0, 0.0, 0.0, 0.0, max(dispatched, free[pe])
             if of_a:
                 take(bus, READ, dispatched, of_a - min(jobs[n, SCANNED], jobs[n, CHUNKS] * NEXT_CHUNK_LINES) * beat_a)
             if kind == MERGE_ON_THE_WAY:
                 asked_at = opened + leaves - 1
                 came, direct, near = _fibers_return(bus, port, front, jobs, scratch, asked_at, merged, pace)
             elif jobs[n, FETCHED]:
-                usable, of_pe, asked, last_asked = take_leaves(bus, front, jobs, n, opened, pace)
+                stores = states.from_memory[pe], states.merges[pe, (states.turn[pe] - 1) % UNDER_WAY, 0]
+                usable, of_pe, asked, last_asked, cleared = take_leaves(bus, front, jobs, n, opened, stores, pace)
                 direct = float(of_pe - asked)
             steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else jobs[n, STEPS] + 1.0
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if asked:
-                came = _first_lines(bus, port, front, jobs, dispatched, (asked, last_asked), pace)
+                came = _first_lines(bus, port, front, jobs, max(dispatched, cleared), (asked, last_asked), pace)
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             front.state[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
@@ -458,6 +466,6 @@ def jobs_end(
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             row_leaves(scratch, ring, left)
-        _note_job(states, pe, leaves, merged, given, begin, end, left, dispatched, radix)
+        _note_job(states, pe, leaves, jobs[n, FETCHED], merged, given, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out

@@ -273,21 +273,31 @@ def stream(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: float,
 
 @njit(cache=True, counted=False)
 def take_leaves(
-    bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], job: int, opened: float, pace: Pace
-) -> tuple[float, int, int, int]:
+    bus: NDArray[Any],
+    front: Streamer,
+    jobs: NDArray[Any],
+    job: int,
+    opened: float,
+    stores: tuple[NDArray[Any], float],
+    pace: Pace,
+) -> tuple[float, int, int, int, float]:
     """The leaves of a job that lie in memory go to the dispatcher.
 
-    ``opened``: when the job's PE takes leaves; the first one waits for nobody.
+    ``opened``: when the job's PE takes leaves; the first one waits for nobody. ``stores``: int64[leaves of a job], whether the
+    last lines of each of this PE's line stores came from memory, which is kept up to date; when those of the newest job leave, as
+    its merge begins.
 
     Returns
     -------
     When the dispatcher has the last one; of leaves that their PE is to read the lines, those that it asks for at once, and those
-    of the last one among these.
+    of the last one among these; when the stores of these leaves are free of lines of the SRAM (:mod:`rtl.pe.leaf_feeder`), or 0.
     """
     state = front.state
     while state[JOB] < job:
         _next_job(front, jobs)
     direct = asked = last_asked = 0
+    from_memory, left = stores
+    cleared = 0.0
     for n in range(jobs[job, FETCHED]):
         if state[LEAVES_STREAMED] == state[LEAVES_TAKEN]:
             _stream_leaf(bus, front, jobs, np.inf, pace)
@@ -302,4 +312,6 @@ def take_leaves(
             last_asked = min(size, pace.leaf_lines * pace.slot_factors[n] // 2)  # half of its slots
             asked += last_asked
             direct += size
-    return state[TAKEN], direct, asked, last_asked
+            cleared = cleared if from_memory[n] else left
+        from_memory[n] = size > 0
+    return state[TAKEN], direct, asked, last_asked, cleared

@@ -112,6 +112,15 @@ def test_what_comes_from_memory_comes_by_line_slots():
     assert alone - resident == pytest.approx((80 - 8) * (41 + 4) / 8 - 80 * MERGE_CYCLES)
 
 
+def test_a_line_store_is_empty_before_its_lines_come_from_elsewhere():
+    """Jobs on chip and jobs from memory in turn pay for a latency each, which jobs from memory one after the other hide."""
+    chip, memory = job(leaves=2, merged=20, length=20), job(leaves=2, merged=20, length=20, lines=4)
+    alone = {"pes": 1, "region": 0}
+    apart, in_turn = cycles([chip] * 40 + [memory] * 40, **alone), cycles([chip, memory] * 40, **alone)
+    asked, begins = 6 + 25, 11 + 20
+    assert in_turn - apart == pytest.approx(40 * (asked + begins - 2 * 20), rel=0.3)
+
+
 def test_bursts_of_a_long_leaf_wait_for_rows_that_leave():
     """Two of its bursts are on their way whatever came before it; what rows of C take of the bus holds each of them up."""
     factors = {"slot_factors": np.full(64, 8, np.int64), "pes": 1, "region": 0}

@@ -55,15 +55,16 @@ class Machine:
     def __init__(self, *given: dict, **changes):
         self.jobs, self.pace, self.bus = jobs(*given), pace(**changes), idle_bus()
         self.front: Streamer = streamer(self.jobs, len(self.jobs), self.pace)
+        self.from_memory = np.zeros(4, np.int64)
 
     def until(self, time: float) -> int:
         """Leaves that have been streamed by then."""
         stream(self.bus, self.front, self.jobs, time, self.pace)
         return int(self.front.state[LEAVES_STREAMED])
 
-    def take(self, job: int, opened: float = 0.0) -> tuple[float, int, int, int]:
+    def take(self, job: int, opened: float = 0.0, left: float = 0.0) -> tuple[float, int, int, int, float]:
         look_up(self.bus, self.front, self.jobs, job, self.pace)
-        return take_leaves(self.bus, self.front, self.jobs, job, opened, self.pace)
+        return take_leaves(self.bus, self.front, self.jobs, job, opened, (self.from_memory, left), self.pace)
 
 
 def test_leaves_are_streamed_as_they_are_looked_up():
@@ -122,9 +123,19 @@ def test_groups_of_a_long_row_share_their_lines():
 def test_a_row_longer_than_the_region_is_read_by_its_pe():
     """Three leaves find lines, and the PE asks for the first ones of the fourth, half of the slots of a leaf."""
     machine = Machine({"streamed": 4 * 20})
-    taken, direct, asked, last_asked = machine.take(0)
+    taken, direct, asked, last_asked, _ = machine.take(0)
     assert (direct, asked, last_asked) == (20, 2, 2)
     assert taken == pytest.approx(1 + LATENCY + ANSWER_CYCLES + 60 + PLACED_CYCLES + 1)
+
+
+def test_lines_of_the_sram_leave_a_line_store_before_it_asks_memory():
+    """The fourth leaf finds no lines in the region: its store waits where the job before left lines of the SRAM, not of memory."""
+    machine = Machine({"streamed": 4 * 20}, {"streamed": 4 * 70})
+    assert machine.take(0, left=300.0)[4] == 300.0
+    assert machine.from_memory.tolist() == [0, 0, 0, 1]
+    machine.from_memory[:] = 1
+    assert machine.take(1, left=400.0)[4] == 0.0
+    assert machine.from_memory.all()
 
 
 def test_leaves_wait_for_their_pe_behind_the_first():
