@@ -49,7 +49,7 @@ class RowParts(Block):
 
     Timing
     ------
-    Two cycles a line, one a part; 16 parts wait ahead.
+    Two cycles a line, one a part; from the lines of some rows to those of the next a cycle for each step. 16 parts wait ahead.
     """
 
     def __init__(self, *, lanes: int, address_width: int) -> None:

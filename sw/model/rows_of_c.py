@@ -201,20 +201,21 @@ class JoinedRows(RowsOfC):
         # By place along i and j, for each k step that has visited it: nonzeros of its parts, where the first one begins, and the
         # positions in A that they come of.
         self._parts: dict[tuple[int, int], list[tuple[Index, int, Index, Index]]] = {}
-        self._found = self._lines = (
-            0  # of the present tile: cycles in which parts are found, lines that say where they are
-        )
+        # Of the present tile: cycles in which parts are found, cycles in which lines are asked for, and the lines of positions.
+        self._found = self._asked = self._lines = 0
 
     def back(self, tile: Tile) -> tuple[Index, NDArray[np.bool_], int]:
         """The positions of all parts are read, a line of each step first, which says whether the step has visited the tile."""
         nothing = np.zeros(tile.size_i, np.int64), np.ones(tile.size_i, np.bool_), 0
-        self._found = self._lines = 0
+        self._found = self._asked = self._lines = 0
         if tile.partial_in:
             words = 2 * self.reads.lanes
             lines = -(-(self._index(tile) % words + tile.size_i + 1) // words)
             read = tile.step + len(self._parts.get((tile.index_i, tile.index_j), ())) * (lines - 1)
             self.beats["read_c_meta"] += self.reads.line_beats * read
             self._found, self._lines = PARTS_LINE_CYCLES * read + lines, read
+            # Behind the first lines each step is passed in a cycle, whether it has the tile or not.
+            self._asked = tile.step * (lines - 1)
         return nothing
 
     def fibers(self, tile: Tile, at: Segments, partial: Index, spilled: NDArray[np.bool_], base: int) -> Back:
@@ -236,7 +237,7 @@ class JoinedRows(RowsOfC):
     def search(self, tile: Tile, latency: int) -> tuple[int, int, int]:
         # The first lines say which others are asked for.
         waits = latency + PARTS_LINE_CYCLES * tile.step if self._lines else 0
-        return max(self._found, tile.size_i), self._lines, waits
+        return max(self._found, self._asked, tile.size_i), self._lines, waits
 
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave for good, or for the pass that joins j tiles; before the last k step parts of them leave to wait for it."""

@@ -84,13 +84,9 @@ def scanned_lines(begin: int, first: int, end: int, row_end: int, lanes: int) ->
 
 
 def scan_cycles(chunks: Chunks, latency: float, line: float) -> float:
-    """Cycles in which a scan's chunks come at the soonest. ``latency``, ``line``: as :func:`scan`.
-
-    Rows pass in their order. One that waits for its second chunk holds the first chunks behind it for a trip more.
-    """
+    """Cycles in which a scan's chunks come at the soonest. ``latency``, ``line``: as :func:`scan`."""
     trip = latency + ANSWER_CYCLES + CHUNK_CYCLES
     of_first = chunks.first / SCANNED_ROWS
-    of_first += min(of_first, chunks.second)
     of_second = max(chunks.second / LATER_CHUNKS, chunks.second_lines / SECOND_LINES) + (chunks.second > 0)
     return max(trip * max(of_first, of_second), chunks.later * (trip + NEXT_CHUNK_LINES * line))
 

@@ -129,7 +129,7 @@ def test_a_row_longer_than_the_region_is_read_by_its_pe():
 
 
 def test_lines_of_the_sram_leave_a_line_store_before_it_asks_memory():
-    """The fourth leaf finds no lines in the region: its store waits where the job before left lines of the SRAM, not of memory."""
+    """The fourth leaf finds no lines in the region. Its store waits where the job before left lines of the SRAM."""
     machine = Machine({"streamed": 4 * 20}, {"streamed": 4 * 70})
     assert machine.take(0, left=300.0)[4] == 300.0
     assert machine.from_memory.tolist() == [0, 0, 0, 1]
