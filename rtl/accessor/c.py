@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import chosen, passed
+from ..lib.signals import signals
 from ..lib.unit import Fault, ReadClient, Unit, WriteClient, word_client
 from ..storage import COORDINATE_WIDTH, position_width
 from ..types import (
@@ -232,7 +233,7 @@ class AccessorC(Unit):
         _connect_writers(m, self, (rows, partials, scratch, positions), fibers, store)
 
         # What the tile says, a cycle after it has been taken.
-        take, parity = Signal(), Signal()  # parity: which partial region this k step writes
+        take, parity = signals("take parity")  # parity: which partial region this k step writes
         to_rows = Signal()  # this tile's rows are not partial
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
         names = ("first_row", "position_index", "count")

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..arith.arithmetic import value_bits
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.signals import signals
 from ..lib.unit import Fault, ReadClient, Unit
 from ..mint.converter.cell_finder import CellFinder
 from ..mint.converter.control import ConverterControl
@@ -201,9 +202,10 @@ class ConvertedOperand(Unit):
         ``comes``, ``begin``: a tile is at the port, and its first row. The tile goes to the shaper once its own pass has begun.
         Returns whether the pass before must end first, and whether something of the present one has not left.
         """
-        begun, last_begin = Signal(), Signal(COORDINATE_WIDTH)  # some pass has; where its latest tile does
+        begun = Signal()  # some pass has
+        last_begin = Signal(COORDINATE_WIDTH)  # where its latest tile does
         fresh = Signal()  # the pass of the tile at the port has begun
-        another, ends, unread = Signal(), Signal(), Signal()
+        another, ends, unread = signals("another ends unread")
         m.d.comb += [
             another.eq(reads & ~fresh & (~begun | (begin <= last_begin))),
             ends.eq(comes & another & begun),

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.signals import signals
 from ..types import COORDINATE_WIDTH, line
 
 __all__ = ["CoordinateCheck"]
@@ -74,7 +75,7 @@ class CoordinateCheck(Block):
         m.d.sync += [coordinate.eq(self.line[n].coordinate) for n, coordinate in enumerate(at)]
 
         # Of the fiber of the present kind, and of that of the other one: they change places when lines of that one come.
-        fresh, other_fresh = Signal(init=1), Signal(init=1)  # no coordinate of the fiber has come
+        fresh, other_fresh = signals("fresh other_fresh", init=1)  # no coordinate of the fiber has come
         bound = Signal(COORDINATE_WIDTH)  # the fiber's last coordinate so far, or the lower bound
         other_last = Signal(COORDINATE_WIDTH)
         newest = Signal(COORDINATE_WIDTH)

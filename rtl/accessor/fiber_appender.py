@@ -153,7 +153,7 @@ class FiberAppender(Block):
             packer.restart.eq(self.restart),
         ]
         line = packer.lines.payload
-        keep = Signal() if self.keeps else Const(0, 1)
+        keep = Signal(name="keep") if self.keeps else Const(0, 1)
         if self.keeps:
             # Known of the line in progress before a word completes it.
             with m.If(packer.words.valid & packer.words.ready):

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..arith.arithmetic import narrowed, value_bits
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
+from ..lib.signals import signals
 from ..lib.stream import StreamRegister
 from ..mint.converter.streams import COORDINATE_BITS, POSITION_BITS, placed_vector
 from ..types import fiber_word
@@ -67,8 +68,9 @@ class FiberPlacer(Block):
         m = Module()
         m.submodules.placed = placed = StreamRegister(shape=self.placed.payload.shape())
         connect(m, placed.o, flipped(self.placed))
-        row, first_place = Signal(COORDINATE_BITS), Signal(POSITION_BITS)  # the present row, and its first place
-        goes, last_row = Signal(), Signal()
+        row = Signal(COORDINATE_BITS)  # the present one
+        first_place = Signal(POSITION_BITS)  # of the present row
+        goes, last_row = signals("goes last_row")
         word, vector = self.words.payload, placed.i.payload
         m.d.comb += [
             last_row.eq(row == self.rows - 1),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.signals import signals
 from ..lib.stream import StreamRegister
 from ..storage import line_address
 from ..types import record_request
@@ -91,7 +92,7 @@ class NextChunks(Block):
         open_ended = Signal()  # the later chunk asked for last does not reach the end of its row
         may_begin = Signal()
         # Both are sized, and one is chosen last: `further.valid` comes late, and a comparison would follow it.
-        further_chunk, third_chunk = Signal(row_chunk(lanes)), Signal(row_chunk(lanes))
+        further_chunk, third_chunk = signals("further_chunk third_chunk", row_chunk(lanes))
         size_chunk(m, further_chunk, further.payload, NEXT_CHUNK_LINES, aligned=True)
         size_chunk(m, third_chunk, third.payload, NEXT_CHUNK_LINES, aligned=True)
         m.d.comb += [

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count, position_width
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, fiber_nonzero, fiber_place, record_request, sram_response
@@ -124,7 +125,7 @@ class NonzeroReader(Block):
         number = Signal(POSITION_WIDTH)  # nonzeros of the fiber that have been handed out
         lane = Signal(range(self.lanes))
         line = Signal(64 * self.lanes)
-        arrived, moves, used, empty = Signal(), Signal(), Signal(), Signal()
+        arrived, moves, used, empty = signals("arrived moves used empty")
         m.d.comb += [
             lines.i.valid.eq(self.sram_response.valid),
             lines.i.payload.eq(self.sram_response.line),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.signals import signals
 from ..lib.sram import SramBank
 from ..lib.stream import StreamQueue
 from ..storage import WORD_BYTES
@@ -95,7 +96,7 @@ class RowParts(Block):
         rewinds = Signal()  # to the first place
         rows_end = Signal()  # those of the lines at hand are out
         at_first = Signal()  # the lines at hand are the first ones
-        at_last, is_last = Signal(), Signal()  # they are the last ones, and a cycle later
+        at_last, is_last = signals("at_last is_last")  # they are the last ones, and a cycle later
         index_of_line = Signal(POSITION_WIDTH - shift)
         through = Signal(POSITION_WIDTH)  # words from the first line's begin to the end of the last row
         valid = Signal(words)  # words that end a row; the first one of the first line ends none
@@ -202,10 +203,12 @@ class RowParts(Block):
         """
         left, *others = rows = [Signal(MOST_PARTS, name=f"parts{n}") for n in range(2 * self.lanes)]
         # Found of what the row in front will have, so that nothing is counted in the cycle in which it hands out a part.
-        some, several, lowest = Signal(), Signal(), Signal(range(MOST_PARTS))
-        next_part, next_row = Signal(), Signal()
+        some, several = signals("some several")
+        lowest = Signal(range(MOST_PARTS))
+        next_part, next_row = signals("next_part next_row")
         # What a line says of its place comes in the cycle after it, while the place's bits are 0; `ends` is 0 in other cycles.
-        told, ends = Signal(), Signal(len(rows))
+        told = Signal()
+        ends = Signal(len(rows))
         m.d.sync += [told.eq(writes & visited), ends.eq(Mux(writes, differ, 0))]
         following = [Mux(several, left & ~(Const(1) << lowest), others[0]), *others[1:], Const(0, MOST_PARTS)]
         with m.If(next_part):
@@ -234,13 +237,13 @@ class RowParts(Block):
         line_bits = (WORD_BYTES * words - 1).bit_length()
         line = Signal(self.address_width - line_bits)  # of the first step; addresses are in lines
         address = Signal.like(line)
-        origin, distance = Signal.like(line), Signal.like(line)
+        origin, distance = signals("origin distance", line.shape())
         index = Signal(POSITION_WIDTH - shift)
-        step, last_step = Signal(range(MOST_PARTS)), Signal(range(MOST_PARTS))
+        step, last_step = signals("step last_step", range(MOST_PARTS))
         m.d.sync += last_step.eq(self.steps - 1)
         asking = Signal()
         later = Signal()  # the first lines have been asked for
-        asks, moves, ends = Signal(), Signal(), Signal()
+        asks, moves, ends = signals("asks moves ends")
         m.submodules.present = present = memory.Memory(shape=1, depth=MOST_PARTS, init=[])
         write, read = present.write_port(), present.read_port(domain="comb")
         m.d.comb += [
@@ -278,8 +281,8 @@ def _locate(m: Module, fiber: Any, kept: Any, found: Any) -> None:
     """A part lies between two neighbours of the kept words: one at an even place, one at an odd place."""
     words = len(kept)
     odd = found.odd
-    even_word, odd_word = Signal(32), Signal(32)
-    origin, after = Signal(32), Signal(32)
+    even_word, odd_word = signals("even_word odd_word", 32)
+    origin, after = signals("origin after", 32)
     m.d.comb += [
         even_word.eq(Cat(kept[n] for n in range(0, words, 2)).word_select(found.even_word, 32)),
         odd_word.eq(Cat(kept[n] for n in range(1, words, 2)).word_select(found.odd_word, 32)),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..arith.arithmetic import value_bits, widened
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
+from ..lib.signals import signals
 from ..mint.converter.streams import COORDINATE_BITS, cell_group
 from ..types import selection
 
@@ -87,13 +88,15 @@ class RowShaper(Block):
         left = Signal(range(self.lanes + 1))
         complete = Signal()
         entry = Signal(data.StructLayout({"row": COORDINATE_BITS, "column": COORDINATE_BITS, "value": self.value_bits}))
-        row, rows_left, empty = Signal(COORDINATE_BITS), Signal(COORDINATE_BITS), Signal()
+        row = Signal(COORDINATE_BITS)
+        rows_left = Signal(COORDINATE_BITS)
+        empty = Signal()
 
         next_row = group.rows[lane]
         known = Signal()  # what follows the entry at hand
         row_ends = Signal()  # with it
-        mine, nothing = Signal(), Signal()  # the row at hand has this entry, none
-        goes, leaves, moves, comes = Signal(), Signal(), Signal(), Signal()
+        mine, nothing = signals("mine nothing")  # the row at hand has this entry, none
+        goes, leaves, moves, comes = signals("goes leaves moves comes")
         out, cells = self.selections, self.cells
         active = ~self.idle
         m.d.comb += [

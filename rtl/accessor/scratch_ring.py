@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.signals import signals
 from ..lib.stream import StreamQueue
 from ..types import sram_write
 from .line_packer import packed_line
@@ -95,7 +96,7 @@ class ScratchRing(Block):
         m.submodules.writes = writes = StreamQueue(shape=self.sram_write.payload.shape(), depth=2)
         connect(m, writes.o, flipped(self.sram_write))
         taken = Array(Signal(law + 1, name=f"taken{n}") for n in rows)  # lines of the row in each slot
-        newest, oldest = Signal.like(self.row), Signal.like(self.row)
+        newest, oldest = signals("newest oldest", self.row.shape())
         following = Signal(law + 1)  # the next line that is free
         used = Signal(law + 1)
         line = self.kept.payload
@@ -103,7 +104,7 @@ class ScratchRing(Block):
         # to the ring's end, the address of its first line, and what its address would be one ring before.
         present = Signal(law + 1)
         to_end = Signal(law + 1)
-        address, wrapped = Signal(law), Signal(law)
+        address, wrapped = signals("address wrapped", law)
         origin = Signal(law + 1)  # of a row that begins; an empty ring begins anew: its lines may be others than before
         fresh = Signal()  # the line at hand has no place yet
         takes = Signal()

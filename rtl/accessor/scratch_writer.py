@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..storage import element_count, line_bytes
 from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, scratch_places, sram_write, write_beat, write_request
@@ -173,7 +174,7 @@ class ScratchWriter(Block):
 
         # A fiber waits for its own lines, not for those behind them: lines given to the ring as it ends, and lines in the SRAM.
         m.submodules.ends = ends = StreamQueue(shape=LINES_WIDTH, depth=PENDING)
-        given, given_now, written = Signal(LINES_WIDTH), Signal(LINES_WIDTH), Signal(LINES_WIDTH)
+        given, given_now, written = signals("given given_now written", LINES_WIDTH)
         excess = Signal(LINES_WIDTH)
         lands = Signal()
         landed = Signal(range(PENDING + 1))  # fibers that wait for memory alone

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..arith.arithmetic import value_bits, widened
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
+from ..lib.signals import signals
 from ..mint.converter.streams import COORDINATE_BITS, cell_group
 from ..types import segment
 
@@ -87,12 +88,12 @@ class SegmentShaper(Block):
         group = Signal(data.StructLayout({name: shape[name].shape for name in names}), reset_less=True)
         left = Signal(self.group)
         complete = Signal()
-        row, rows_left = Signal(COORDINATE_BITS), Signal(COORDINATE_BITS)
+        row, rows_left = signals("row rows_left", COORDINATE_BITS)
 
-        own, later = Signal(self.group), Signal(self.group)  # entries of the row at hand, of those behind it
+        own, later = signals("own later", self.group)  # entries of the row at hand, of those behind it
         rest = Signal(self.group)  # what is left after this cycle
-        follows, known = Signal(), Signal()  # entries come next, and whether the row ends is known
-        active, old, goes, comes = Signal(), Signal(), Signal(), Signal()
+        follows, known = signals("follows known")  # entries come next, and whether the row ends is known
+        active, old, goes, comes = signals("active old goes comes")
         m.d.comb += [
             self.idle.eq(rows_left == 0),
             active.eq(~self.idle),

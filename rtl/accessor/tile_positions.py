@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.signals import signals
 from ..storage import word_address
 from ..types import POSITION_WIDTH, write_beat, write_request
 from .word_writer import WordWriter
@@ -93,7 +94,7 @@ class TilePositions(Block):
         connect(m, flipped(self.write_request), writer.write_request)
         connect(m, flipped(self.write_data), writer.write_data)
         some = Signal()  # the tile has rows
-        ended, written = Signal(), Signal()  # a row ends in this cycle; its end is written
+        ended, written = signals("ended written")  # a row ends in this cycle; its end is written
         over = self.rows_left == 0  # a cycle after the last row
         m.d.comb += [
             writer.run.payload.address.eq(word_address(self.region, self.first_row)),

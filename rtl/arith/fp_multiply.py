@@ -4,6 +4,7 @@ from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
+from ..lib.signals import signals
 from .common import BIAS, Float, FloatOperator, leading_zeros, shift_right_sticky
 
 __all__ = ["FpMultiply"]
@@ -45,7 +46,7 @@ class FpMultiply(FloatOperator):
 
         # Stage 1: products of halves, exponent, special operands.
         a, b = Float(self.a, form), Float(self.b, form)
-        a_normal, b_normal = Signal(), Signal()
+        a_normal, b_normal = signals("a_normal b_normal")
         m.d.comb += [a_normal.eq(~a.is_tiny()), b_normal.eq(~b.is_tiny())]
         fractions = self._fractions(m, a.fraction, b.fraction)
         # The leading ones are known too late for the multipliers, so their contribution is added to the products.

@@ -12,6 +12,7 @@ from ..accessor.lookup import FiberLookup
 from ..accessor.nonzero_reader import NonzeroReader
 from ..lib.check import check_integer
 from ..lib.passed import connected, passed
+from ..lib.signals import signals
 from ..lib.unit import ReadClient
 from ..pe.bumped_walk import region_of
 from ..pe.bus_packer import BusPacker
@@ -171,18 +172,18 @@ class WeightStationaryEngine(Engine):
         loaded = Signal(data.StructLayout(dict.fromkeys(ranks, COORDINATE_WIDTH)))
         ready = Signal()  # they are this tile's
         row = Signal(COORDINATE_WIDTH)
-        final, needs, some = Signal(), Signal(), Signal()
+        ends_tile, needs, some = signals("ends_tile needs some")
         nonzeros, datum_items = ([one["items"][n] for n in range(self.lanes)] for one in (taken, datum))
         m.d.comb += [
             joiner.count.eq(tile.size_i),
             joiner.adds.eq(tile.partial_in),
             *passed(tile, feeder, "begin_j begin_k size_k"),
             feeder.columns.eq(tile.size_j),
-            final.eq(taken.last & (row + 1 == tile.size_i)),
+            ends_tile.eq(taken.last & (row + 1 == tile.size_i)),
             some.eq(taken.count != 0),
             needs.eq(self.selections.valid & some & ~ready),
             *passed(taken, datum, "count"),
-            datum.last.eq(final),
+            datum.last.eq(ends_tile),
         ]
         for nonzero, item in zip(nonzeros, datum_items, strict=True):
             m.d.comb += [item.row.eq(row), item.column.eq(nonzero.index), item.value.eq(nonzero.weight)]
@@ -198,14 +199,14 @@ class WeightStationaryEngine(Engine):
                     m.d.sync += passed(tile, loaded, " ".join(ranks))
                     m.next = "LOAD"
                 with m.Else():
-                    sends = some | final
+                    sends = some | ends_tile
                     m.d.comb += [
                         packer.i.valid.eq(self.selections.valid & sends),
                         self.selections.ready.eq(packer.i.ready | ~sends),
                     ]
                     with m.If(self.selections.valid & self.selections.ready & taken.last):
                         m.d.sync += row.eq(row + 1)
-                        with m.If(final):
+                        with m.If(ends_tile):
                             m.next = "TILE"
             with m.State("LOAD"):
                 with m.If(feeder.idle):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
 
@@ -11,6 +11,7 @@ from ..accessor.converted_a import ConvertedA
 from ..accessor.converted_b import ConvertedB
 from ..accessor.converted_c import ConvertedC
 from ..accessor.converted_operand import ConvertedOperand
+from ..lib.signals import signals
 from ..regs.converter_map import FORMATS
 from ..regs.map import ORDERS
 from ..tiling.run_control import Phase
@@ -123,7 +124,7 @@ def _configure(m: Module, owner: Any, converted: ConvertedOperand, others: Value
     """What the registers say. ``others``: the scheme reads the operand in another way. ``extent``: rows and columns."""
     control, want, tensor = owner.control, owner.scheme, converted.TENSOR
     told, arrays = owner.conversion[tensor], owner.operands[tensor]
-    refused, checked = Signal(), Signal()
+    refused, checked = signals("refused checked")
     m.d.sync += [
         refused.eq(others),
         checked.eq(control.running & (control.phase != Phase.CHECK)),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.signals import signals
 from ..types import read_request, write_beat, write_request
 
 __all__ = ["LineJoiner", "LineSplitter", "PartJoiner", "line_part"]
@@ -66,7 +67,7 @@ class PartJoiner(Block):
         joined = Signal(self.parts * self.beat_bits, reset_less=True)
         index = Signal(range(self.parts))  # of the next beat in its line
         full = Signal()
-        comes, ends = Signal(), Signal()
+        comes, ends = signals("comes ends")
         beat = self.beats.payload
         m.d.comb += [
             self.beats.ready.eq(~full | self.lines.ready),

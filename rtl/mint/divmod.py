@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.divide import CeilingDivider
+from ..lib.signals import signals
 
 __all__ = ["Divmod", "ReciprocalDivmod", "RestoringDivmod"]
 
@@ -89,7 +90,7 @@ class Divmod(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         divisor = Signal(self.divisor_width, reset_less=True)
-        known, taken = Signal(), Signal()
+        known, taken = signals("known taken")
         occupied = Signal(self.latency)  # the last bit is at the output
         self._advance = Signal()
         m.d.comb += [
@@ -219,7 +220,7 @@ class ReciprocalDivmod(Divmod):
     def _prepare(self, m: Module, taken: Value, divisor: Value) -> Value:
         m.submodules.divider = divider = CeilingDivider(width=self.width)
         self._reciprocal = Signal(self.width, reset_less=True)
-        begun, dividing, known = Signal(), Signal(), Signal()
+        begun, dividing, known = signals("begun dividing known")
         m.d.comb += [
             divider.start.eq(begun),
             divider.dividend.eq((1 << self.width) - 1),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..arith.arithmetic import narrowed, value_bits
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
+from ..lib.signals import signals
 from ..storage import COORDINATE_WIDTH, VALUE_WIDTH
 from ..types import POSITION_WIDTH, fiber_word
 from .bit_packer import BitPacker
@@ -87,11 +88,11 @@ class RecordPacker(Block):
         m = Module()
         m.submodules.packer = packer = self.packer
         opened = Signal()  # the packer has a region
-        flushing, ending = Signal(), Signal()  # a flush is pending; the packer has been told
+        flushing, ending = signals("flushing ending")  # a flush is pending; the packer has been told
         next_bit = Signal(range(RECORD_WIDTH * self.lanes))  # where the next record begins in its beat
         width = Signal(range(RECORD_WIDTH + 1))
         word, group = self.words.payload, packer.groups.payload
-        take, ends = Signal(), Signal()
+        take, ends = signals("take ends")
         m.d.comb += [
             width.eq(Mux(self.plain, RECORD_WIDTH, self.coordinate_bits + self.value_bits)),
             packer.region.valid.eq(self.words.valid & ~opened & ~flushing),
@@ -137,7 +138,9 @@ class RecordPacker(Block):
         kept = Signal(RECORD_WIDTH * self.lanes)
         first = Signal(init=1)  # a region's first beat is awaited
         index = Signal(POSITION_WIDTH)
-        out, some, gone = self.lines, Signal(), Signal()
+        out = self.lines
+        some = Signal()
+        gone = Signal()
         m.d.comb += [
             some.eq(beat.bytes != 0),
             out.valid.eq(self.packer.beats.valid & some),

@@ -12,6 +12,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.onehot import onehot_index, onehot_select
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
 from ..types import (
@@ -200,7 +201,7 @@ class MemoryFetch(Block):
         lane_bits = (self.lanes - 1).bit_length()
         first = place.nonzero[lane_bits:]
         found = Signal()  # what follows is that of the request at the output, which was there a cycle ago
-        near, crosses = Signal(), Signal()
+        near, crosses = signals("near crosses")
         left = Signal(chosen.lines.shape())
         line = Signal(self.line_address_width + 1)
         base = Signal(self.places.region.shape())
@@ -213,11 +214,11 @@ class MemoryFetch(Block):
             line.eq(self.places.begins[place.row] + first),
             base.eq(_slot_begins(m, self.places, self.lanes, self.scratch_slots, place.row)),
         ]
-        able, inside, splits = Signal(), Signal(), Signal()
+        able, on_chip, splits = signals("able on_chip splits")
         m.d.comb += [
             able.eq(grants.o.valid & (found | ~chosen.scratch)),
-            inside.eq(chosen.scratch & near & ~second),
-            splits.eq(inside & crosses),
+            on_chip.eq(chosen.scratch & near & ~second),
+            splits.eq(on_chip & crosses),
         ]
         lines = Mux(splits, left, Mux(second, (chosen.lines - left)[: len(left)], chosen.lines))
         offset = Mux(second, (self.places.kept << lane_bits)[: len(place.nonzero)], place.nonzero)
@@ -229,13 +230,13 @@ class MemoryFetch(Block):
             owners.i.payload.pe.eq(pe),
             owners.i.payload.lines.eq(lines),
             *passed(chosen, owners.i.payload, "leaf unit scratch"),
-            owners.i.payload.kept.eq(inside),
-            asked.i.valid.eq(able & owners.i.ready & kept.requests.ready & ~inside),
+            owners.i.payload.kept.eq(on_chip),
+            asked.i.valid.eq(able & owners.i.ready & kept.requests.ready & ~on_chip),
             asked.i.payload.address.eq(byte_count(position)),
             asked.i.payload.beats.eq(lines),
             asked.i.payload.plain.eq(chosen.unit),
             asked.i.payload.follows.eq(chosen.follows),
-            kept.requests.valid.eq(able & owners.i.ready & asked.i.ready & inside),
+            kept.requests.valid.eq(able & owners.i.ready & asked.i.ready & on_chip),
             kept.requests.payload.line.eq(line),
             kept.requests.payload.count.eq(lines),
             *passed(self.places, kept, "base lines"),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..buffer.sizes import check_index
 from ..lib.block import Block
+from ..lib.signals import signals
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .flagged_bus import check_vector, flagged_word
 from .match_buffer import check_entries
@@ -119,7 +120,7 @@ class BumpedWalk(Block):
             return Mux(value == self.length, first, value[:index])
 
         # Entries come into the region, are read before their use, and are used one after the other.
-        following, next_read = Signal(index), Signal(index)  # the next to be used, the next to be read
+        following, next_read = signals("following next_read", index)  # the next to be used, the next to be read
         unread = Signal(range(self.region + 1))  # in the region
         reading = Signal(range(self.region + 1))  # on their way from there
         owed = Signal(range(self.region + 1))  # asked for and not there
@@ -128,7 +129,7 @@ class BumpedWalk(Block):
         )
         passed = Signal()  # the row has used them all
         begun = Signal()  # the row is past what the row before left
-        uses, pops, issues = Signal(), Signal(), Signal()
+        uses, pops, issues = signals("uses pops issues")
         skips = self.asks & self.fresh & ~begun & (following != first)
         renews = self.asks & self.fresh & ~begun & (following == first)
         looks = self.asks & (begun | ~self.fresh) & ~passed

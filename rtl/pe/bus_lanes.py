@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.signals import signals
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .flagged_bus import Acf, bus_cycle, check_bus, lane_words
 
@@ -68,9 +69,10 @@ class BusLanes(Block):
         # No coordinate after the row id is Dense; a second triple begins with a row id where a second pair has its value.
         dense = words[0].present & ~words[1].metadata
         triples = words[4].present & words[4].metadata if self.words > 4 else Const(0, 1)
-        row, opened = Signal(COORDINATE_WIDTH), Signal()
-        place, origin = Signal(COORDINATE_WIDTH), Signal(COORDINATE_WIDTH)
-        first, bare = Signal(), Signal()
+        row = Signal(COORDINATE_WIDTH)
+        opened = Signal()
+        place, origin = signals("place origin", COORDINATE_WIDTH)
+        first, bare = signals("first bare")
         m.d.comb += [
             self.i.ready.eq(self.o.ready | ~self.o.valid),
             bare.eq(~words[0].present),

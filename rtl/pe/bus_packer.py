@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.check import check_integer
 from ..lib.onehot import onehot_select
+from ..lib.signals import signals
 from ..lib.stream import StreamSkid
 from ..types import COORDINATE_WIDTH
 from .flagged_bus import Acf, bus_cycle, check_bus, check_vector, datum
@@ -118,13 +119,13 @@ class BusPacker(Block):
         connect(m, flipped(self.o), cycles.o)
         goes = Signal()
         left = Signal(range(depth + 1))
-        bare, row_ends, final, last = Signal(), Signal(), Signal(), Signal()
+        bare, row_ends, ends_tile, last = signals("bare row_ends ends_tile last")
         m.d.comb += [
             bare.eq((count == 0) & ~begun),
             row_ends.eq(at.place[low:] == (self.columns - 1)[low:COORDINATE_WIDTH]),
-            final.eq(dense & row_ends & (at.row == self.rows - 1)),
-            last.eq(ended & Mux(dense, bare | final, run == count)),
-            cycles.i.valid.eq(Mux(bare | final, ended, whole)),
+            ends_tile.eq(dense & row_ends & (at.row == self.rows - 1)),
+            last.eq(ended & Mux(dense, bare | ends_tile, run == count)),
+            cycles.i.valid.eq(Mux(bare | ends_tile, ended, whole)),
             cycles.i.payload.last.eq(last),
             goes.eq(cycles.i.valid & cycles.i.ready),
             left.eq(count - Mux(goes, run, 0)),

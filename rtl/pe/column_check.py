@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_integer
+from ..lib.signals import signals
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH
 from .common import index_width
 
@@ -68,8 +69,8 @@ class ColumnCheck(Block):
         expected = data.StructLayout({"index": POSITION_WIDTH, "row": COORDINATE_WIDTH})
         m.submodules.expected_of_pes = table = Memory(shape=expected, depth=self.pes, init=[])
         put, get = table.write_port(), table.read_port(domain="comb")
-        moved, follows = Signal(), Signal()
-        row, last_row = Signal(COORDINATE_WIDTH), Signal(COORDINATE_WIDTH)
+        moved, follows = signals("moved follows")
+        row, last_row = signals("row last_row", COORDINATE_WIDTH)
         m.d.comb += [
             get.addr.eq(self.pe),
             put.addr.eq(self.pe),

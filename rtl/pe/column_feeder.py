@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..lib.check import check_integer
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.stream import StreamQueue
 from ..storage import position_width
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, fiber_nonzero, fiber_place, leaf_item, selection
@@ -101,8 +102,8 @@ class ColumnFeeder(Block):
         put, get = table.write_port(), table.read_port(domain="comb")
         found, part, job, place = self.leaves.payload, self.refill.payload, fibers.i.payload, self.places.payload
         loads = Signal()
-        asked, come = Signal(range(self.pes + 1)), Signal(range(self.pes + 1))
-        exists, offered, goes = Signal(), Signal(), Signal()
+        asked, come = signals("asked come", range(self.pes + 1))
+        exists, offered, goes = signals("exists offered goes")
         count = Signal(POSITION_WIDTH)  # nonzeros that are to be read
         full = Signal()  # the column that is loaded has a nonzero in every row of the tile
         length = found.leaf.length

@@ -8,6 +8,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.signals import signals
 from ..lib.stream import StreamQueue
 from .common import check_power_of_two, heads, item
 from .merge_level import MergeLevel, choose, leaf_above
@@ -63,8 +64,8 @@ class MergeRoot(Block):
         children = self.children
 
         begun = Signal()
-        noted_left, noted_right = Signal(), Signal()
-        left_over, right_over = Signal(), Signal()
+        noted_left, noted_right = signals("noted_left noted_right")
+        left_over, right_over = signals("left_over right_over")
         with m.If(begun):
             m.d.comb += [left_over.eq(noted_left), right_over.eq(noted_right)]
         with m.Else():

@@ -10,6 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.onehot import lowest_set, onehot_select
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.stream import StreamRegister
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH, fiber_nonzero, fiber_word
 from .combiner import PairCombiner
@@ -130,10 +131,13 @@ class RowJoiner(Block):
         used = Signal(self.pes)  # sums of the array's row that have gone
         over = Signal()  # so has the partial row
         met = Signal(self.pes)
-        mine, vain, sums, lowest = Signal(), Signal(), Signal(self.pes), Signal(self.pes)
+        mine = Signal()
+        vain = Signal()
+        sums = Signal(self.pes)
+        lowest = Signal(self.pes)
         column = onehot_select(lowest, [one.column for one in head.sums])
         value = onehot_select(lowest, [one.value for one in head.sums])
-        adds, takes_partial, goes, complete = Signal(), Signal(), Signal(), Signal()
+        adds, takes_partial, goes, complete = signals("adds takes_partial goes complete")
         m.d.comb += [
             met.eq(Cat(~one.void for one in head.sums)),
             vain.eq(self.rows.valid & (met == 0)),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..arith.arithmetic import arithmetic
 from ..lib.block import Block
 from ..lib.counter import popcount
+from ..lib.signals import signals
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .combiner import CombinerCascade
 from .common import merged_nonzero, operator_latencies
@@ -104,8 +105,9 @@ class VectorMac(Block):
         round_tags = [Signal(_tag(), name=f"round{n}") for n in range(self.sums)]
         tail = round_tags[-1]
         others = Cat(tag.valid for tag in round_tags[:-1]).any()
-        flushing, count = Signal(), Signal(range(self.sums + 1))
-        comes, ends, step, fresh = Signal(), Signal(), Signal(), Signal()
+        flushing = Signal()
+        count = Signal(range(self.sums + 1))
+        comes, ends, step, fresh = signals("comes ends step fresh")
         m.d.comb += [
             comes.eq(item.valid & ~item.void),
             ends.eq(item.valid & item.void),

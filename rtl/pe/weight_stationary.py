@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..buffer.tailors import TailorsControl, TailorsError
 from ..lib.block import Block
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.stream import StreamSkid
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .bumped_walk import BumpedWalk, bumped_part, region_of
@@ -142,8 +143,8 @@ class WeightStationaryPe(Block):
         self._storage(m, loader, walk, buffer)
 
         # A is under way from its first cycle until its last sum has left: no other A, no other column before.
-        opened, ending = Signal(), Signal()
-        enters, ends, advance = Signal(), Signal(), Signal()
+        opened, ending = signals("opened ending")
+        enters, ends, advance = signals("enters ends advance")
         listens = loader.present & ~ending & ~(self.weights.valid & self.weights.payload.header & ~opened)
         m.d.comb += [
             lanes.i.valid.eq(self.bus.valid & listens),

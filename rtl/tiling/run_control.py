@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Value
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.passed import passed
+from ..lib.signals import signals
 from ..lib.steady import SteadyFor
 from ..lib.unit import Unit
 from ..regs.map import PHASES
@@ -213,7 +214,7 @@ class RunControl(Unit):
             m.d.comb += [port.payload.size_i.eq(want.extent[0]) for port in (self.compute_a, self.compute_c)]
             m.d.comb += [self.compute_a.payload.begin_k.eq(0), self.compute_a.payload.carry.eq(0)]
 
-        a_taken, c_taken = Signal(), Signal()  # the accessor has the tile
+        a_taken, c_taken = signals("a_taken c_taken")  # the accessor has the tile
         with m.Switch(phase):
             with m.Case(Phase.IDLE):
                 with m.If(self.start):

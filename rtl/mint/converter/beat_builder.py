@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from ..bit_packer import packed_beat
 from ..records import low_mask
@@ -102,7 +103,7 @@ class BeatBuilder(Block):
         ]
 
         now = Signal(self.beat_bits)
-        leaves, done = Signal(), Signal()
+        leaves, done = signals("leaves done")
         m.d.comb += [
             now.eq(gathered | reduce(or_, here)),
             # All beats are due behind the last entry.

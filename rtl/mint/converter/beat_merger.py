@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -10,6 +10,7 @@ from ...lib.arbiter import RoundRobinArbiter
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.onehot import onehot_select
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from ...types import write_beat, write_request
 from .bucket_bank import addressed_beat
@@ -78,7 +79,7 @@ class BeatMerger(Block):
             *(beats.ready.eq(arbiter.grant[n] & chosen.i.ready) for n, beats in enumerate(self.beats)),
         ]
         beat = chosen.o.payload
-        asked, given = Signal(), Signal()  # of the present beat, one has gone before the other
+        asked, given = signals("asked given")  # of the present beat, one has gone before the other
         request_goes, data_goes = self.write_request.ready | asked, self.write_data.ready | given
         with m.If(chosen.o.valid):
             m.d.sync += [asked.eq(request_goes & ~data_goes), given.eq(data_goes & ~request_goes)]

@@ -127,7 +127,8 @@ class BlockFiller(Block):
         m.d.comb += [
             multiple.eq(value) for multiple, value in zip(multiples, multiples_of(self.size, lanes), strict=True)
         ]
-        goes, end = Signal(), Signal(POSITION_BITS + 1)
+        goes = Signal()
+        end = Signal(POSITION_BITS + 1)
         total = now.numbers[lanes - 1]  # lanes without an entry begin no block
 
         def blocks_on(number: Value, name: str) -> Value:

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
+from ...lib.signals import signals
 from ...lib.stream import StreamQueue, StreamRegister
 from ...regs.converter_map import BLOCK_BITS
 from ..divmod import ReciprocalDivmod
@@ -95,7 +96,7 @@ class BlockFinder(Block):
         m.submodules.multiplied = multiplied = StreamRegister(shape=shape)
         m.submodules.placed = placed = StreamRegister(shape=shape)
         rows = self._divmods["rows"]
-        enters, divides = Signal(), Signal()
+        enters, divides = signals("enters divides")
         m.d.comb += [
             self.sides.ready.eq(rows.divisor.ready),
             divides.eq(self.by_block | (self.by_fiber if self.fibers else 0)),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ..records import low_mask
 from .streams import BYTES_BITS, ENTRY_BITS
 from .update_sram import UpdateSram
@@ -95,7 +96,7 @@ class BucketBank(Block):
         # First the place, then the record moves to it, then it joins the others of its beat.
         named, located = (Signal(bucket_order(self.depth), name=name) for name in ("named", "located"))
         moved = Signal(BucketOrder)
-        comes, has_moved = Signal(), Signal()
+        comes, has_moved = signals("comes has_moved")
         m.d.comb += [
             places.request.eq(self.orders.valid),
             places.index.eq(self.orders.payload.index),
@@ -107,7 +108,7 @@ class BucketBank(Block):
         ]
         with m.If(named.kind == BucketOrder.BEGIN):
             m.d.comb += places.update.eq(named.record)
-        place, place_of_line = Signal(BYTES_BITS), Signal(BYTES_BITS)
+        place, place_of_line = signals("place place_of_line", BYTES_BITS)
         with m.If(enable):
             m.d.sync += [
                 named.eq(self.orders.payload),
@@ -135,7 +136,9 @@ class BucketBank(Block):
                 covered.eq(Mux(appends, low_mask(self.record_bytes, ENTRY_BYTES) << offset, 0)),
             ]
         waiting = data.StructLayout({"data": self.beat_bits, "strobe": whole})
-        line, joined, left = data.View(waiting, lines.word), Signal(waiting), Signal(waiting)
+        line = data.View(waiting, lines.word)
+        joined = Signal(waiting)
+        left = Signal(waiting)
         full = Signal()
         m.d.comb += [
             joined.data.eq(line.data | spread),

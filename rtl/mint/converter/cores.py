@@ -131,7 +131,9 @@ class ConverterCores(Block):
             memory.halt.eq(self.halt),
             self.bus_busy.eq(memory.busy),
         ]
-        fault, code, detail = Signal(), Signal(8), Signal(64)
+        fault = Signal()
+        code = Signal(8)
+        detail = Signal(64)
         for found in reversed(memory.faults()):
             with m.If(found.found):
                 m.d.comb += [fault.eq(1), code.eq(ERROR_CODES[found.name]), detail.eq(found.detail)]

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_integer
+from ...lib.signals import signals
 from .update_sram import UpdateSram
 
 __all__ = ["DigitCounter", "counter_order"]
@@ -69,7 +70,7 @@ class DigitCounter(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.counters = counters = UpdateSram(depth=self.depth, width=self.width)
-        enable, clear = Signal(), Signal()
+        enable, clear = signals("enable clear")
         m.d.comb += [
             enable.eq(self.counts.ready | ~self.counts.valid),
             self.orders.ready.eq(enable),

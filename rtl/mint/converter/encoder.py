@@ -8,6 +8,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...lib.stream import StreamQueue
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import BLOCK_BITS, POINTER_BITS
@@ -130,7 +131,7 @@ class Encoder(Unit):
         target = self.settings.formats.target
         shape = cell_group(self.lanes, self.value_bits, self.conversions.tensors)
         cells: Any = Signal(shape)
-        valid, ready = Signal(), Signal()
+        valid, ready = signals("valid ready")
         m.d.comb += [
             *(cells[name].eq(self.cells.payload[name]) for name in shape.members),
             valid.eq(self.cells.valid),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.onehot import lowest_set, onehot_select
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 
 __all__ = ["LaneRouter", "digit_group", "routed_item"]
@@ -87,7 +88,7 @@ class LaneRouter(Block):
         lanes = range(self.lanes)
         group = self.groups.payload
         digits = [Value.cast(group.digits[n]) for n in lanes]
-        sent, waiting, goes = Signal(self.lanes), Signal(self.lanes), Signal(self.lanes)
+        sent, waiting, goes = signals("sent waiting goes", self.lanes)
         m.d.comb += waiting.eq(
             Cat((group.count > n) & ~sent[n] for n in lanes) & self.groups.valid.replicate(self.lanes)
         )

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...regs.converter_map import FORMATS, POINTER_BITS
 from .bucket_bank import ENTRY_BYTES
 from .conversions import ALL, Conversions, check_conversions
@@ -120,8 +121,8 @@ class PassPlan(Block):
         m = Module()
         settings = self.settings
         kind = Signal(_Kind)
-        from_scratch, from_kept = Signal(), Signal()
-        known, fits = Signal(), Signal()  # that entries fit into the SRAM: beforehand, after the counting
+        from_scratch, from_kept = signals("from_scratch from_kept")
+        known, fits = signals("known fits")  # that entries fit into the SRAM: beforehand, after the counting
         built = {"source": self.conversions.sources, "target": self.conversions.targets}
         by_columns = {side: is_one_of(settings.formats[side], "csc", among=built[side]) for side in built}
         differs = by_columns["source"] ^ by_columns["target"]

@@ -140,7 +140,8 @@ class RecordRouter(Block):
         scatter, count = inputs["scatter"], inputs["count"]
         group = joiner.o.payload
         scatter_can, count_can = scatter.ready | self.first, count.ready | self.last
-        following, goes = Signal(KEY_BITS + 1), Signal()
+        following = Signal(KEY_BITS + 1)
+        goes = Signal()
         m.d.comb += [
             joiner.o.ready.eq(scatter_can & count_can),
             goes.eq(joiner.o.valid & joiner.o.ready),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...lib.stream import StreamQueue
 from ...types import BEATS_WIDTH, read_request, write_beat, write_request
 from ..bit_packer import packed_beat
@@ -148,7 +149,7 @@ class RegionWriter(Block):
         collected = Signal(range(self.burst_beats + 1))
         open_ = Signal()  # beats of a region are still to come
         beat = self.beats.payload
-        written, fits = Signal(), Signal()
+        written, fits = signals("written fits")
         send = Signal()
         takes = Signal()  # also in the cycle of a request: full bursts follow one another
         ends = Signal()  # nothing more comes for this burst

@@ -10,6 +10,7 @@ from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.counter import popcount
 from ...lib.onehot import onehot_select
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from ...regs.converter_map import POINTER_BITS
 from ..records import record_group
@@ -89,7 +90,7 @@ class RowExpander(Block):
 
         both = Signal()
         wrong = Signal()
-        pointers_done, entries_done, over = Signal(), Signal(), Signal()
+        pointers_done, entries_done, over = signals("pointers_done entries_done over")
         present = Signal(lanes)
         m.d.comb += [
             both.eq(self.pointers.valid & self.entries.valid & ~self.error),

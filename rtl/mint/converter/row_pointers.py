@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.counter import popcount
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from ...regs.converter_map import POINTER_BITS
 from ..records import low_mask, record_group
@@ -88,7 +89,7 @@ class RowPointers(Block):
         total = Signal(POINTER_BITS + 1)
         limit = Cat(low_mask(self.pointer_bits, POINTER_BITS))
         spills = Signal()
-        done, goes = Signal(), Signal()
+        done, goes = signals("done goes")
         m.d.comb += [
             due.eq(reach + 1 - row),
             done.eq(due <= lanes),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...lib.sram import SramBank
 from ...lib.stream import StreamQueue
 from ...types import BEATS_WIDTH, read_request, write_beat, write_request
@@ -86,7 +87,7 @@ class ScratchSram(Block):
                 ]
             return at, left
 
-        writes, fetches = Signal(), Signal()
+        writes, fetches = signals("writes fetches")
         write_at, to_write = serves(self.write_request, "write", writes)
         read_at, to_read = serves(self.read_request, "read", fetches)
         m.d.comb += [

@@ -8,6 +8,7 @@ from amaranth.lib import enum, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
 from ...types import write_beat, write_request
@@ -226,7 +227,7 @@ class Transposer(Unit):
         whole = (Const(1, 1) << self.digit_bits) >> (BANKS.bit_length() - 1)
         m.d.comb += vectors.eq(Mux(whole == 0, 1, whole))
         index, known, placed = (Signal(range(depth + 1), name=name) for name in ("index", "known", "placed"))
-        swept, begun = Signal(), Signal()
+        swept, begun = signals("swept begun")
         clears, scans, flushes = state == _State.CLEAR, state == _State.SCAN, state == _State.FLUSH
         m.d.comb += [swept.eq(index == vectors), begun.eq(placed == vectors)]
 

@@ -10,6 +10,7 @@ from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.counter import popcount
 from ...lib.onehot import onehot_select
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from ...regs.converter_map import POINTER_BITS
 from ..records import low_mask, record_group
@@ -83,7 +84,7 @@ class TreeNodes(Block):
             for total, bits in zip(totals, (self.slice_bits, self.entry_bits), strict=True)
         ]
         ends = Signal()  # the last vector has been given, its last pointers have not
-        goes, offered = Signal(), Signal()
+        goes, offered = signals("goes offered")
         nodes = (
             [(item.new_i, item.i, item.fibers - 1) for item in items],
             [(item.new_j, item.j, vector.entries + n) for n, item in enumerate(items)],

@@ -66,7 +66,8 @@ class UpdateSram(Block):
         m.submodules.words = words = SramBank(depth=self.depth, width=self.width)
         former = Signal(range(self.depth))  # index of the word at the output
         same = Signal()
-        kept, is_kept = Signal(self.width), Signal()
+        kept = Signal(self.width)
+        is_kept = Signal()
         m.d.comb += [
             same.eq(self.valid & (self.index == former)),
             words.read_enable.eq(self.enable & self.request & ~same),

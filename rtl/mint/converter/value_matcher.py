@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.onehot import lowest_set, onehot_index
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from .streams import field_group, position_group
 
@@ -85,7 +86,7 @@ class ValueMatcher(Block):
 
         stopped = self.mismatch | self.zero
         ready = Signal()  # the values that are wanted are here, or none will come
-        short, surplus, zero = Signal(), Signal(), Signal()
+        short, surplus, zero = signals("short surplus zero")
         m.d.comb += [
             ready.eq(self.found.valid & (dry | (full & (~into | stored.last | self.values.valid))) & ~stopped),
             # Only a last group has fewer values than lanes.

@@ -130,7 +130,8 @@ class HostedSum(Block):
         lanes: list[Value] = [result.payload.sums[n] for n in range(SUM_LANES)]
         if self.sum_width <= SUM_BITS:
             return [lane[: self.sum_width] for lane in lanes]
-        upper, high = Signal(2), Signal()
+        upper = Signal(2)
+        high = Signal()
         base, top = Mux(result.payload.first, 0, upper), high & ~result.payload.first
         sums = []
         for n, lane in enumerate(lanes):

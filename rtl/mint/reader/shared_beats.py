@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...lib.sram import SramBank
 from ...types import BEATS_WIDTH
 
@@ -70,7 +71,7 @@ class SharedBeats(Block):
         request = self.requests.payload
         given = Signal(BEATS_WIDTH)  # beats of the request that have gone on
         first = Signal(init=1)
-        repeats, known, moved, ends = Signal(), Signal(), Signal(), Signal()
+        repeats, known, moved, ends = signals("repeats known moved ends")
         kept = self._kept(m, known, moved & ends)
         m.d.comb += [
             repeats.eq(first & request.shared),

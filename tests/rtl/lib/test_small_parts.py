@@ -1,4 +1,4 @@
-"""One-hot helpers, order, counters, sticky errors, steady conditions and the SRAM bank."""
+"""One-hot helpers, order, named signals, counters, sticky errors, steady conditions and the SRAM bank."""
 
 import random
 
@@ -11,6 +11,7 @@ from rtl.lib.counter import EventCounter, popcount
 from rtl.lib.error import StickyError
 from rtl.lib.onehot import above_lowest, lowest_set, onehot_index, onehot_select
 from rtl.lib.order import below
+from rtl.lib.signals import signals
 from rtl.lib.sram import SramBank
 from rtl.lib.steady import SteadyFor
 
@@ -196,3 +197,9 @@ def test_a_condition_is_steady_that_held_in_all_of_the_last_cycles(cycles):
 def test_wrong_cycles(cycles):
     with pytest.raises(ValueError, match="^Cycles must be an integer from 1 to "):
         SteadyFor(cycles=cycles)
+
+
+def test_several_signals_have_their_names_and_one_shape():
+    found = list(signals("taken left", 5, init=3))
+    assert [(one.name, len(one), one.init) for one in found] == [("taken", 5, 3), ("left", 5, 3)]
+    assert [len(one) for one in signals("fresh")] == [1]
