@@ -89,15 +89,17 @@ class Clock:
         a_beats: int = 0,
         bursts: int = 0,
         waits: int = 0,
+        region: int | None = None,
     ) -> None:
         """Adds one tile: loading, then the slowest of memory, dispatch and processing elements.
 
         ``moved``: beats, but for ``load_beats``, which move before its rows in ``load_cycles`` at least, and for what the kernels
         count, since ``since``.
         ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`. ``bursts`` beside those of look-ups and leaves.
-        ``waits``: cycles before the first row.
+        ``waits``: cycles before the first row. ``region``: lines through which leaves in memory pass, if not those of B's tiles.
         """
         begun = self.cycles
+        pace = self.pace if region is None else self.pace._replace(region=region)
         if self.overlaps_loads:
             moved, load_beats = moved + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
@@ -105,7 +107,7 @@ class Clock:
         of_c = self.pace.line_beats * (done["unit_lines"] + done["scratch_written"])
         moved += done["bumped_beats"] + looked_up + of_c
         latency, reader = self.pace.latency, self.pace.reader
-        computing = int(jobs_end(jobs, self.pace, firsts, loads, a_beats + looked_up))
+        computing = int(jobs_end(jobs, pace, firsts, loads, a_beats + looked_up))
         # Each look-up and each leaf is a burst of its own.
         bursts += done["lookups"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
         flying = flying_cycles(bursts, latency, self.pace.outstanding)

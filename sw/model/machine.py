@@ -404,8 +404,10 @@ def _assemble(run: Run, walk: TileWalk) -> None:
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
     run.totals[TOTALS.index("jobs")] += len(every_job)
     run.totals[TOTALS.index("selections")] += rows * tiles_j
-    # Each piece is a burst of its own.
-    run.clock.tile(run.clock.moved(before), before, rows, every_job, bursts=int(np.count_nonzero(lengths)))
+    # Each piece is a burst of its own, and passes all of B's partition: its tiles are done with.
+    region = run.scheme.buffer_bytes["B"] // run.design.line_bytes
+    bursts = int(np.count_nonzero(lengths))
+    run.clock.tile(run.clock.moved(before), before, rows, every_job, bursts=bursts, region=region)
     # These beats have been counted as C's.
     run.beats["read_scratch"] += run.reads.line_beats * scratch_read
     run.beats["write_scratch"] += run.reads.line_beats * scratch_written
