@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.signals import signals
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import element_count, word_bytes, word_index
 from ..types import ENTRY_WIDTH, POSITION_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
@@ -109,8 +108,9 @@ class FiberLookup(Block):
         # Where the entry is.
         m.submodules.placed = placed = StreamRegister(shape=selection())
         wrapped = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
-        start, back = signals("start back", signed(POSITION_WIDTH + 1))
-        from_origin = Signal.like(start)
+        start = Signal(POSITION_WIDTH)
+        back = Signal(signed(POSITION_WIDTH + 1))
+        from_origin = Signal.like(back)
         m.d.sync += [start.eq(from_origin), back.eq(from_origin - self.entries)]
         m.d.comb += [
             from_origin.eq(self.entry - self.origin),
