@@ -236,8 +236,7 @@ class AccessorC(Unit):
         take, parity = signals("take parity")  # parity: which partial region this k step writes
         to_rows = Signal()  # this tile's rows are not partial
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
-        names = ("first_row", "position_index", "count")
-        first_row, position_index, count = (Signal(POSITION_WIDTH, name=name) for name in names)
+        first_row, position_index, count = signals("first_row position_index count", POSITION_WIDTH)
         step = Signal(range(MOST_PARTS + 1))
         joined = self.joined if self.joins else Const(0, 1)
         parts = joined & ~to_rows  # this tile's rows are parts

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.signals import signals
 from ..lib.stream import StreamSkid
 from ..types import POSITION_WIDTH
 
@@ -74,7 +75,7 @@ class SegmentPlacement(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        left, regular_left = (Signal(signed(POSITION_WIDTH + 1), name=name) for name in ("left", "regular_left"))
+        left, regular_left = signals("left regular_left", signed(POSITION_WIDTH + 1))
         begun = Signal()  # the present segment has a nonzero
         closed = Signal()  # a segment has been bumped
         kept = Signal(range(self.remembered + 1))  # segments so far that end in the FIFO-managed region

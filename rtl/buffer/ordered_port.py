@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Value
 from amaranth.lib import data, memory, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.signals import signals
 
 __all__ = ["OrderedPort", "memory_answer", "memory_write"]
 
@@ -106,7 +107,7 @@ class OrderedPort(Block):
         # needs no flags; whether the write was accepted is known late, so the entry is stored in any case.
         m.submodules.entries = entries = memory.Memory(shape=self.width, depth=DATA_IN_FLIGHT, init=[])
         store, fetch = entries.write_port(), entries.read_port(domain="comb")
-        stored, fetched = (Signal(range(DATA_IN_FLIGHT), name=name) for name in ("stored", "fetched"))
+        stored, fetched = signals("stored fetched", range(DATA_IN_FLIGHT))
         m.d.comb += [store.en.eq(1), store.addr.eq(stored), store.data.eq(self.write_data)]
         m.d.comb += [fetch.addr.eq(fetched), writing.payload.data.eq(fetch.data)]
         with m.If(self.write_data_valid):
@@ -119,7 +120,7 @@ class OrderedPort(Block):
     def _answers(self, m: Module) -> Value:
         """Answers wait in a small memory: three counters say how many reads were accepted, answered and taken."""
         depth = self.queue_depth
-        accepted, answered, taken = (Signal(range(2 * depth), name=name) for name in ("accepted", "answered", "taken"))
+        accepted, answered, taken = signals("accepted answered taken", range(2 * depth))
         m.submodules.answers = answers = memory.Memory(shape=self.width, depth=depth, init=[])
         store, fetch = answers.write_port(), answers.read_port(domain="comb")
         m.d.comb += [

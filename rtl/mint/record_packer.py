@@ -139,8 +139,7 @@ class RecordPacker(Block):
         first = Signal(init=1)  # a region's first beat is awaited
         index = Signal(POSITION_WIDTH)
         out = self.lines
-        some = Signal()
-        gone = Signal()
+        some, gone = signals("some gone")
         m.d.comb += [
             some.eq(beat.bytes != 0),
             out.valid.eq(self.packer.beats.valid & some),

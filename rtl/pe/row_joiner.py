@@ -131,10 +131,8 @@ class RowJoiner(Block):
         used = Signal(self.pes)  # sums of the array's row that have gone
         over = Signal()  # so has the partial row
         met = Signal(self.pes)
-        mine = Signal()
-        vain = Signal()
-        sums = Signal(self.pes)
-        lowest = Signal(self.pes)
+        mine, vain = signals("mine vain")
+        sums, lowest = signals("sums lowest", self.pes)
         column = onehot_select(lowest, [one.column for one in head.sums])
         value = onehot_select(lowest, [one.value for one in head.sums])
         adds, takes_partial, goes, complete = signals("adds takes_partial goes complete")

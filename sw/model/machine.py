@@ -405,7 +405,7 @@ def _assemble(run: Run, walk: TileWalk) -> None:
     run.totals[TOTALS.index("jobs")] += len(every_job)
     run.totals[TOTALS.index("selections")] += rows * tiles_j
     # Each piece is a burst of its own, and passes all of B's partition: its tiles are done with.
-    region = run.scheme.buffer_bytes["B"] // run.design.line_bytes
+    _, region = run.scheme.partition_lines(run.design.line_bytes)["B"]
     bursts = int(np.count_nonzero(lengths))
     run.clock.tile(run.clock.moved(before), before, rows, every_job, bursts=bursts, region=region)
     # These beats have been counted as C's.

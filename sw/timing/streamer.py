@@ -312,6 +312,7 @@ def take_leaves(
             last_asked = min(size, pace.leaf_lines * pace.slot_factors[n] // 2)  # half of its slots
             asked += last_asked
             direct += size
-            cleared = cleared if from_memory[n] else left
+            if not from_memory[n]:
+                cleared = left
         from_memory[n] = size > 0
     return state[TAKEN], direct, asked, last_asked, cleared

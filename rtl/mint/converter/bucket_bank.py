@@ -94,7 +94,7 @@ class BucketBank(Block):
         m.d.comb += [places.enable.eq(enable), lines.enable.eq(enable)]
 
         # First the place, then the record moves to it, then it joins the others of its beat.
-        named, located = (Signal(bucket_order(self.depth), name=name) for name in ("named", "located"))
+        named, located = signals("named located", bucket_order(self.depth))
         moved = Signal(BucketOrder)
         comes, has_moved = signals("comes has_moved")
         m.d.comb += [
@@ -137,8 +137,7 @@ class BucketBank(Block):
             ]
         waiting = data.StructLayout({"data": self.beat_bits, "strobe": whole})
         line = data.View(waiting, lines.word)
-        joined = Signal(waiting)
-        left = Signal(waiting)
+        joined, left = signals("joined left", waiting)
         full = Signal()
         m.d.comb += [
             joined.data.eq(line.data | spread),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.onehot import lowest_set, onehot_index
+from ...lib.signals import signals
 from ...lib.stream import StreamRegister
 from ..host.hosted_sum import HOST, host_member, make_sum
 from ..records import low_mask
@@ -88,9 +89,7 @@ class RunDecoder(Block):
         connect(m, placed.o, flipped(self.placed))
 
         group = self.pairs.payload
-        used, stored, wrong, first_wrong = (
-            Signal(lanes, name=name) for name in ("used", "stored", "wrong", "first_wrong")
-        )
+        used, stored, wrong, first_wrong = signals("used stored wrong first_wrong", lanes)
         compared = self.value_bits - self.floating
         longest = low_mask(self.run_bits, COORDINATE_BITS)
         short = Cat(used[n] & ~stored[n] & (group.first[n] != longest) for n in range(lanes))

@@ -226,7 +226,7 @@ class Transposer(Unit):
         vectors = Signal(range(depth + 1))
         whole = (Const(1, 1) << self.digit_bits) >> (BANKS.bit_length() - 1)
         m.d.comb += vectors.eq(Mux(whole == 0, 1, whole))
-        index, known, placed = (Signal(range(depth + 1), name=name) for name in ("index", "known", "placed"))
+        index, known, placed = signals("index known placed", range(depth + 1))
         swept, begun = signals("swept begun")
         clears, scans, flushes = state == _State.CLEAR, state == _State.SCAN, state == _State.FLUSH
         m.d.comb += [swept.eq(index == vectors), begun.eq(placed == vectors)]

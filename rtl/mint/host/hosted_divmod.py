@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
+from ...lib.signals import signals
 from ..converter.streams import COORDINATE_BITS, POSITION_BITS
 from .credit_queue import CreditQueue
 from .signature import DIVIDERS, division_request, division_result
@@ -73,7 +74,7 @@ class HostedDivmod(Block):
         parts = max(1, self.lanes // PAIRS)
         known = Signal()
         divisor = Signal(COORDINATE_BITS + 1, reset_less=True)
-        asked, answered = (Signal(range(parts), name=name) for name in ("asked", "answered"))
+        asked, answered = signals("asked answered", range(parts))
         m.d.comb += [
             queue.open.eq(self.owned),
             self.division_valid.eq(queue.sent),

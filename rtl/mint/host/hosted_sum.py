@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.signals import signals
 from ...lib.stream import StreamQueue
 from ..prefix_sum import FORMS, PrefixSum
 from ..prefix_sum.common import sums_shape, values_shape
@@ -84,7 +85,7 @@ class HostedSum(Block):
         parts = max(1, self.inputs // SUM_LANES)
         request, result = self.host.request, self.host.result
         begun = Signal()
-        asked, answered = (Signal(range(parts), name=name) for name in ("asked", "answered"))
+        asked, answered = signals("asked answered", range(parts))
         ends = [(self.short & (parts > 1)) | (part == parts - 1) for part in (asked, answered)]
         lanes = [self.i.payload["values"][n] for n in range(self.inputs)] + [Const(0, 1)] * max(
             0, SUM_LANES - self.inputs

@@ -1,5 +1,6 @@
 """Rows of C on their way: how long it takes to find what comes back to them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from sw.model.machine import run_model
 from sw.model.rows_of_c import JoinedRows
 from sw.model.walk import Tile
 from sw.plan.plan import plan
-from sw.scheme.scheme import Scheme
-from sw.scheme.shares import default_partition
+from sw.policies.registry import schedule
 from sw.scheme.terms import BUFFERING, JOINED, STREAMING
 
 
@@ -23,18 +23,9 @@ def test_each_step_is_passed_for_each_block_of_rows_that_are_joined(monkeypatch:
     size, side = 480, 20
     band = sp.csr_array(sp.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(size, size)))
     matrix = Csr.from_scipy(band, np.ones(band.nnz, np.uint32), design.pe.value)
-    buffer_bytes, fifo_bytes = default_partition(design, partial_rows=True)
-    scheme = Scheme(
-        policy="test",
-        order="ijk",
-        T_i=size,
-        T_j=side,
-        T_k=side,
-        buffer_bytes=buffer_bytes,
-        fifo_bytes=fifo_bytes,
-        mode={"A": STREAMING, "B": BUFFERING, "C": STREAMING},
-        partial_rows=JOINED,
-    )
+    streamed = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+    sides = {"T_i": size, "T_j": side, "T_k": side}
+    scheme = replace(schedule("hyte", band, band, design), order="ijk", mode=streamed, partial_rows=JOINED, **sides)
     scheme.validate(design, size, size, size)
     found: list[tuple[int, int]] = []
     search = JoinedRows.search
