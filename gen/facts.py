@@ -15,7 +15,7 @@ from rtl.accessor import (
 )
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
-from rtl.pe import bumped_walk, gustavson
+from rtl.pe import bumped_walk, gustavson, leaf_unpacker
 from rtl.regs.map import ORDERS
 from rtl.tiling.window_table import window
 
@@ -82,6 +82,7 @@ def hardware_facts() -> str:
             "Lines of rows that are asked for ahead of their use",
             "rtl.accessor.fiber_reader",
         ),
+        "QUEUED_NONZEROS": (leaf_unpacker.SLOTS, "Nonzeros in the queue of a leaf", "rtl.pe.leaf_unpacker"),
         "READER_CYCLES": (
             LineRange.latency + 1 + reader.latency,
             "Cycles of a reader of packed records, from a request to memory's and from a beat to its line",

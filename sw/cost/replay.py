@@ -170,14 +170,15 @@ def _jobs_of_row(
     group_results: float,
     partial: int,
     parts: int,
+    in_memory: bool,
     scan: NDArray[Any],
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, beats and MACs of what is bumped, lines of scratch memory.
 
     ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
-    ``partial``: nonzeros that earlier k steps left of it in so many ``parts``, -1 without such steps. ``scan``: its row of
-    ``RowWork.scans``, or none.
+    ``partial``: nonzeros that earlier k steps left of it in so many ``parts``, -1 without such steps, ``in_memory`` or on
+    chip. ``scan``: its row of ``RowWork.scans``, or none.
     """
     radix, lanes = pace.radix, pace.lanes
     length = round(nonzeros)
@@ -190,12 +191,14 @@ def _jobs_of_row(
     position, back = begin, 0  # parts that came back so far
     while True:
         first = position
-        leaves, merged, lines, streamed, longest, widest, found = 0, 0, 0, 0, 0, 0, 0
+        leaves, merged, streamed, longest, widest, found = 0, 0, 0, 0, 0, 0
         while back < parts and leaves < radix:
             size = partial * (back + 1) // parts - partial * back // parts
-            longest = max(longest, (size - 1) // pace.slot_factors[leaves] + 1)
             widest = max(widest, size)
-            leaves, merged, lines = leaves + 1, merged + size, lines + (size + lanes - 2) // lanes + 1
+            if in_memory:
+                longest = max(longest, (size - 1) // pace.slot_factors[leaves] + 1)
+                found, streamed = found + 1, streamed + (size + lanes - 2) // lanes + 1
+            leaves, merged = leaves + 1, merged + size
             back += 1
         while position < end:
             k = a_coordinates[position]
@@ -231,7 +234,6 @@ def _jobs_of_row(
                 merged,
                 length,
                 selections + CHUNK_END_CYCLES * len(scan),
-                lines + streamed,
                 longest,
                 of_a,
                 selections,
@@ -242,7 +244,7 @@ def _jobs_of_row(
             break
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
-            jobs, number, SCRATCH, leaves, merged, given, selections, lines + streamed, longest, of_a, selections, found,
+            jobs, number, SCRATCH, leaves, merged, given, selections, longest, of_a, selections, found,
             streamed,
             (spilled_lines(place, given, lanes, on_chip), _kept(place, given, lanes, on_chip)), widest,
         )  # fmt: skip
@@ -254,14 +256,14 @@ def _jobs_of_row(
         in_scratch += given
         scratch += 2 * spilled / lanes + (spilled > 0 or on_chip == 0)
         if position == end and back == parts:
-            number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, 0, largest, widest=stays)
+            number = write_job(jobs, number, SCRATCH_MERGE, fibers, in_scratch, length, 0, largest, widest=stays)
             break
         if fibers == radix:
             # No more fit: these become one fiber.
             so_far = min(in_scratch, length)
             written = spilled_lines(place, so_far, lanes, on_chip), _kept(place, so_far, lanes, on_chip)
             number = write_job(
-                jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, 0, largest, written=written, widest=stays
+                jobs, number, MERGE_ON_THE_WAY, radix, in_scratch, so_far, 0, largest, written=written, widest=stays
             )
             spilled = min(so_far, max(0, place + so_far - on_chip * lanes))
             place += so_far
@@ -291,7 +293,7 @@ def _chain_end(
     ----------
     jobs, firsts, beats: of the tiles, the first job of each, and beats that it loads.
     of_a, moved: beats of A and its look-ups, and all. bursts: of look-ups and loads. scratch: twice the lines that come back of
-        scratch memory and of partial rows.
+        scratch memory.
     idle: cycles beside those of the jobs.
     """
     # Each leaf is a burst; one reader of records serves all PEs, a line in a cycle (:mod:`sw.model.clock`).
@@ -449,12 +451,13 @@ def _replay(
                 back = (partials[row] + of_row * (lanes - 1)) / lanes * through_memory[0]
             number, fetched, from_memory, scratch = _jobs_of_row(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
-                group_results[row], partials[row] if len(partials) else -1, of_row, scans[row : row + 1], pace,
+                group_results[row], partials[row] if len(partials) else -1, of_row, through_memory[0] > 0,
+                scans[row : row + 1], pace,
             )  # fmt: skip
             bumped_beats, bumped_macs = bumped_beats + fetched, bumped_macs + from_memory
             moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) * through_memory[1]
             moved += (scratch + back) * pace.line_beats
-            aside += scratch + 2 * back
+            aside += scratch
             in_memory += scratch
             if streaming:
                 looked_up = (high - low) * (1 + 1 / (2 * lanes)) * pace.line_beats

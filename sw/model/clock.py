@@ -90,16 +90,18 @@ class Clock:
         bursts: int = 0,
         waits: int = 0,
         region: int | None = None,
+        partial_rows: bool = False,
     ) -> None:
         """Adds one tile: loading, then the slowest of memory, dispatch and processing elements.
 
         ``moved``: beats, but for ``load_beats``, which move before its rows in ``load_cycles`` at least, and for what the kernels
         count, since ``since``.
         ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`. ``bursts`` beside those of look-ups and leaves.
-        ``waits``: cycles before the first row. ``region``: lines through which leaves in memory pass, if not those of B's tiles.
+        ``waits``: cycles before the first row. ``region``: lines through which leaves in memory pass, if not those of B's tiles;
+        ``partial_rows``: these are partial rows.
         """
         begun = self.cycles
-        pace = self.pace if region is None else self.pace._replace(region=region)
+        pace = self.pace if region is None else self.pace._replace(region=region, partial_rows=partial_rows)
         if self.overlaps_loads:
             moved, load_beats = moved + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))

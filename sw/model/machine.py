@@ -234,9 +234,8 @@ class Run:
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
         rows, bursts, waits = self.rows_of_c.search(tile, self.pace.latency)
-        # Chunks of A and B, and partial rows that come back ahead of their turn.
+        # Chunks of A and B.
         bursts += self.reads.bursts - scanned
-        bursts += back.bursts(self.lanes, self.scheme.partial_lines(self.design.line_bytes))
         self.clock.tile(
             self.clock.moved(before) + overlapped,
             before,
@@ -247,7 +246,16 @@ class Run:
             a_beats=self.clock.moved_of_a(before),
             bursts=bursts,
             waits=waits,
+            region=self._region_of_c(back, before),
+            partial_rows=True,
         )
+
+    def _region_of_c(self, back: Back, before: Mark) -> int | None:
+        """Lines through which leaves in memory pass, where these are partial rows that come ``back`` and no rows of B."""
+        rows_of_b = TOTALS.index("bumped_lines")
+        if not len(back.lengths) or self.totals[rows_of_b] > before[1][rows_of_b]:
+            return None
+        return self.scheme.partial_lines(self.design.line_bytes)
 
     def _scan_of_a(self, tile: Tile, at: Segments) -> tuple[tuple[bool, bool, bool], Index, Index]:
         """How A's rows are read: what :meth:`.reads.Reads.rows` asks, where the scan begins, where segments end."""
@@ -332,7 +340,6 @@ class Run:
             tile.k,
             usable,
             self.pace.slot_factors,
-            self.scheme.partial_lines(self.design.line_bytes),
             self.pace.kept_lines,
         )
         if tile.partial_in:

@@ -44,11 +44,6 @@ class Back(NamedTuple):
     first: Index
     last: Index
 
-    def bursts(self, lanes: int, most: int) -> int:
-        """How many of them are in memory, in ``most`` lines at most."""
-        lines = -(-(self.begins + self.lengths) // lanes) - self.begins // lanes
-        return int(((self.begins >= 0) & (lines <= most)).sum())
-
     @classmethod
     def none(cls, rows: int) -> "Back":
         """No fiber for any of ``rows`` rows."""

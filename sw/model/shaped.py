@@ -127,7 +127,6 @@ class _UsedRun(Run):
                 0,
                 usable,
                 self.pace.slot_factors,
-                0,
                 self.pace.kept_lines,
             )
             nonzeros = int(of_rows.sum())

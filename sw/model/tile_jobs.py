@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.timing.chunks import NOT_SCANNED, Scanned, scanned_lines
 from sw.timing.constants import CHUNK_END_CYCLES
+from sw.timing.hardware import QUEUED_NONZEROS
 from sw.timing.job import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 from sw.timing.record_beats import beats_of_lines, fetched_lines, spilled_lines
 
-__all__ = ["TOTALS", "gather_tile"]
+__all__ = ["TOTALS", "gather_tile", "queued"]
 
 # What gather_tile counts, in the order of its ``totals``.
 TOTALS = (
@@ -55,8 +56,8 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     return longest
 
 
-# What is known of the leaves of a group of a long row that come from memory, an int64[5]: see :data:`sw.timing.job.JOB_FIELDS`.
-GROUP_LINES, GROUP_LONGEST, GROUP_FETCHED, GROUP_STREAMED, GROUP_WIDEST = range(5)
+# What is known of the leaves of a group of a long row that come from memory, an int64[4]: see :data:`sw.timing.job.JOB_FIELDS`.
+GROUP_LONGEST, GROUP_FETCHED, GROUP_STREAMED, GROUP_WIDEST = range(4)
 
 
 @njit(cache=True, inline="always")
@@ -84,6 +85,35 @@ def _written(begin: int, nonzeros: int, lanes: int, kept_lines: int) -> tuple[in
 
 
 @njit(cache=True)
+def queued(
+    positions: tuple[int, int],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b_coordinates: NDArray[Any],
+) -> int:
+    """Nonzeros in the queues of a job's other leaves when the last one of all enters its queue (:mod:`sw.timing.job`).
+
+    The leaves are the rows of B that A's nonzeros at ``positions`` name. The last one enters when one of its leaf leaves the
+    full queue; all that have smaller columns than this have left, too.
+    """
+    if positions[1] - positions[0] < 2:
+        return 0
+    column = -1
+    for position in range(positions[0], positions[1]):
+        k = a_coordinates[position]
+        if b_end[k] > b_begin[k]:
+            column = max(column, b_coordinates[max(b_begin[k], b_end[k] - QUEUED_NONZEROS - 1)])
+    found = 0
+    for position in range(positions[0], positions[1]):
+        k = a_coordinates[position]
+        at = b_end[k] - 1
+        while at >= max(b_begin[k], b_end[k] - QUEUED_NONZEROS) and b_coordinates[at] > column:
+            found, at = found + 1, at - 1
+    return max(0, found - QUEUED_NONZEROS)
+
+
+@njit(cache=True)
 def _group_job(
     jobs: NDArray[Any],
     number: int,
@@ -95,11 +125,13 @@ def _group_job(
     examined: int,
     of_a: Scanned,
     written: tuple[int, int],
+    queued: int,
     totals: NDArray[Any],
 ) -> int:
     """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten.
 
     ``of_a``: what :func:`sw.timing.chunks.scanned_lines` says. ``written``: what :func:`_written` does of the fiber.
+    ``queued``: see :func:`queued`.
     """
     totals[JOBS] += 1
     totals[SCRATCH_WRITTEN] += written[0]
@@ -111,7 +143,6 @@ def _group_job(
         merged,
         nonzeros,
         selections,
-        group[GROUP_LINES],
         group[GROUP_LONGEST],
         of_a,
         examined,
@@ -119,6 +150,7 @@ def _group_job(
         group[GROUP_STREAMED],
         written,
         group[GROUP_WIDEST],
+        queued,
     )
     group[:] = 0
     return number
@@ -153,7 +185,7 @@ def _merge_job(
     longest = _longest(in_memory, slot_factors)
     widest = (fibers[:, 1] - in_memory).max()
     return write_job(
-        jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, 0, longest, written=written, widest=widest
+        jobs, number, kind, len(fibers), fibers[:, 1].sum(), length, 0, longest, written=written, widest=widest
     )
 
 
@@ -169,7 +201,6 @@ def _scratch_row(
     b_coordinates: NDArray[Any],
     back: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
     of_back: tuple[int, int],
-    reentry_lines: int,
     radix: int,
     lanes: int,
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
@@ -185,7 +216,7 @@ def _scratch_row(
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
-    ``back``, ``reentry_lines``: as :func:`gather_tile`; ``of_back``: which fibers are the row's.
+    ``back``: as :func:`gather_tile`; ``of_back``: which fibers are the row's.
     ``streaming``, ``bumped``, ``first_k``, ``kept_lines``, ``scanned``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
@@ -193,7 +224,7 @@ def _scratch_row(
     fibers_kept = 0
     scratch = 0
     in_job = 0
-    group = np.zeros(5, np.int64)
+    group = np.zeros(4, np.int64)
     group_merged = 0
     group_nonzeros = 0
     group_first = a_begin[row]
@@ -216,9 +247,11 @@ def _scratch_row(
                 if scanned
                 else NOT_SCANNED
             )
+            in_queues = queued((group_first, position), a_coordinates, b_begin, b_end, b_coordinates)
             number = _group_job(
-                jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, of_a, written, totals
-            )
+                jobs, number, radix, group, group_merged, group_nonzeros, selections, selections, of_a, written, in_queues,
+                totals,
+            )  # fmt: skip
             group_merged = 0
             group_first = position
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
@@ -242,11 +275,9 @@ def _scratch_row(
             group[GROUP_WIDEST] = max(group[GROUP_WIDEST], size)
             if back_begins[fiber] >= 0:
                 lines = fetched_lines(back_begins[fiber], size, lanes)
-                group[GROUP_LINES] += lines
                 group[GROUP_LONGEST] = max(group[GROUP_LONGEST], -(-size // slot_factors[in_job - 1]))
-                if lines > reentry_lines:
-                    group[GROUP_FETCHED] += 1
-                    group[GROUP_STREAMED] += lines
+                group[GROUP_FETCHED] += 1
+                group[GROUP_STREAMED] += lines
             for made_of in range(back_first[fiber], back_last[fiber]):
                 columns = b_coordinates[b_begin[a_coordinates[made_of]] : b_end[a_coordinates[made_of]]]
                 new = _new_columns(group_stamp, row_stamp, group_generation, row_generation, columns)
@@ -259,7 +290,6 @@ def _scratch_row(
         group[GROUP_WIDEST] = max(group[GROUP_WIDEST], size)
         if streaming or bumped[k - first_k]:
             lines = fetched_lines(b_begin[k], size, lanes)
-            group[GROUP_LINES] += lines
             group[GROUP_STREAMED] += lines
             group[GROUP_FETCHED] += 1
             group[GROUP_LONGEST] = max(group[GROUP_LONGEST], size // slot_factors[in_job - 1])
@@ -271,30 +301,27 @@ def _scratch_row(
     table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
     selections = a_end[row] - group_first
     of_a = scanned_lines(a_begin[row], group_first, a_end[row], a_pointers[row + 1], lanes) if scanned else NOT_SCANNED
-    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, selections, 0, of_a, written, totals)
+    in_queues = queued((group_first, a_end[row]), a_coordinates, b_begin, b_end, b_coordinates)
+    number = _group_job(
+        jobs, number, in_job, group, group_merged, group_nonzeros, selections, 0, of_a, written, in_queues, totals
+    )
     fibers = table[: fibers_kept + 1]
     return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, totals, (lanes, slot_factors, kept_lines))
 
 
 @njit(cache=True)
 def _fibers_that_return(
-    lengths: NDArray[Any], begins: NDArray[Any], lanes: int, slot_factors: NDArray[Any], reentry_lines: int
-) -> tuple[tuple[int, int, int, int], int, int]:
-    """What is known of a row with its partial fibers alone (:func:`_fibers_of_row`), and their lines in memory.
-
-    Of these the last number passes the streamer, as those of fibers of more than ``reentry_lines`` do.
-    """
-    fetched, longest, widest, lines_back, streamed = 0, 0, 0, 0, 0
+    lengths: NDArray[Any], begins: NDArray[Any], lanes: int, slot_factors: NDArray[Any]
+) -> tuple[tuple[int, int, int, int], int]:
+    """What is known of a row with its partial fibers alone (:func:`_fibers_of_row`), and their lines in memory."""
+    fetched, longest, widest, lines_back = 0, 0, 0, 0
     for n in range(len(lengths)):
         widest = max(widest, lengths[n])
         if begins[n] >= 0:
-            lines = fetched_lines(begins[n], lengths[n], lanes)
-            lines_back += lines
+            lines_back += fetched_lines(begins[n], lengths[n], lanes)
             longest = max(longest, -(-lengths[n] // slot_factors[min(n, len(slot_factors) - 1)]))
-            if lines > reentry_lines:
-                fetched += 1
-                streamed += lines
-    return (len(lengths), fetched, longest, widest), lines_back, streamed
+            fetched += 1
+    return (len(lengths), fetched, longest, widest), lines_back
 
 
 @njit(cache=True, inline="always")
@@ -366,7 +393,6 @@ def gather_tile(
     first_k: int,
     loaded: NDArray[Any],
     slot_factors: NDArray[Any],
-    reentry_lines: int,
     kept_lines: int,
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
@@ -377,20 +403,18 @@ def gather_tile(
     ``jobs`` gets the jobs in order (:mod:`sw.timing.job`); returns how many. ``scanned``: A's rows come in chunks, to where they
     leave the tile. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's
     partition; empty where all are from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has.
-    ``reentry_lines``: through which partial rows come back ahead of their turn. ``kept_lines``: of each long row's fibers in
-    scratch memory that stay on chip.
+    ``kept_lines``: of each long row's fibers in scratch memory that stay on chip.
     """
     number = 0
     back_rows, back_lengths, back_begins, _, _ = back
     for row in range(first_row, last_row):
         of_back = back_rows[row - first_row], back_rows[row - first_row + 1]
         partial = back_lengths[of_back[0] : of_back[1]].sum()
-        (leaves, fetched, longest, widest), comes_back, streamed = _fibers_that_return(
+        (leaves, fetched, longest, widest), comes_back = _fibers_that_return(
             back_lengths[of_back[0] : of_back[1]],
             back_begins[of_back[0] : of_back[1]],
             lanes,
             slot_factors,
-            reentry_lines,
         )
         totals[MERGED] += partial
         totals[UNIT_LINES] += comes_back
@@ -409,8 +433,7 @@ def gather_tile(
         if leaves <= radix:
             totals[JOBS] += 1
             merged = totals[MERGED] - merged_before
-            lines = comes_back + totals[BUMPED_LINES] - lines_before
-            streamed += totals[BUMPED_LINES] - lines_before
+            streamed = comes_back + totals[BUMPED_LINES] - lines_before
             examined = a_end[row] - a_begin[row]
             if scanned:
                 # A line a cycle.
@@ -425,7 +448,6 @@ def gather_tile(
                 merged,
                 length,
                 examined,
-                lines,
                 longest,
                 of_a,
                 of_row,
@@ -433,11 +455,12 @@ def gather_tile(
                 streamed,
                 (0, 0),
                 widest,
+                queued((a_begin[row], a_end[row]), a_coordinates, b_begin, b_end, b_coordinates),
             )
         else:
             number = _scratch_row(
                 row, a_pointers, a_begin, a_end, a_coordinates, b_begin, b_end, b_coordinates, back, of_back,
-                reentry_lines, radix, lanes, stamps, totals, jobs, number, slot_factors, streaming, bumped, first_k,
+                radix, lanes, stamps, totals, jobs, number, slot_factors, streaming, bumped, first_k,
                 kept_lines, scanned,
             )  # fmt: skip
         if len(loaded):

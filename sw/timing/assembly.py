@@ -44,12 +44,12 @@ def assembly_jobs(
         "merged": sums,
         "length": sums,
         "selections": int(POINTER_CYCLES * lengths.shape[1]),
-        "lines": lines.sum(axis=1),
         "longest": np.max(-(-lengths // factors), axis=1, initial=0),
         "steps": np.maximum(pieces_of, 1),
         "fetched": pieces_of,
         "streamed": lines.sum(axis=1),
         "widest": lengths.max(axis=1, initial=0),
+        "queued": 0,  # pieces have their columns one behind the other
     }
     for name, column in columns.items():
         own[:, JOB_FIELDS.index(name)] = column
@@ -80,18 +80,18 @@ def _long_row(pieces: NDArray[np.int64], radix: int, lanes: int, kept_lines: int
             read += sum(int(spilled_lines(at, size, lanes, kept_lines)) for at, size in table)
             lines = out(whole)
             written += lines[0]
-            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, 0, written=lines)
+            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, written=lines, queued=0)
             table = [(position, whole)]
             position += whole
         size = int(pieces[first : first + radix].sum())
         lines = out(size)
         written += lines[0]
         number = write_job(
-            jobs, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, 0, written=lines
+            jobs, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, written=lines, queued=0
         )
         table.append((position, size))
         position += size
     read += sum(int(spilled_lines(at, size, lanes, kept_lines)) for at, size in table)
     whole = int(pieces.sum())
-    number = write_job(jobs, number, SCRATCH_MERGE, len(table), whole, whole, 0, 0, 0)
+    number = write_job(jobs, number, SCRATCH_MERGE, len(table), whole, whole, 0, 0, queued=0)
     return jobs[:number], read, written

@@ -28,10 +28,11 @@ __all__ = [
     "COLUMN_REQUEST_CYCLES",
     "COLUMN_WORD_CYCLES",
     "CONTENTION",
+    "EMPTY_CYCLES",
     "FIBER_CYCLES",
-    "FILLING_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
+    "FILL_NONZERO_CYCLES",
     "FIRST_CYCLES",
     "FIRST_LINE_CYCLES",
     "FIRST_NONZERO_CYCLES",
@@ -173,11 +174,13 @@ SLOT_CYCLES = 16.0
 # From a job's last leaf to its first merged nonzero, where the PE has nothing else to do, and each level of the merge.
 FIRST_CYCLES = 9.0
 LEVEL_CYCLES = 2.75
-# For each leaf while the merge fills, where the job before has just ended.
-FILL_LEAF_CYCLES = 1.4
-# For each leaf while the merge goes on, where no two leaves have a column in common and none was in the buffers before the job
-# before had ended: of 400 rows of 24 scattered nonzeros, k cut, on one PE of `tiny`.
-FILLING_CYCLES = 1.7
+# While the merge fills, where the job before has just ended: for each leaf, and once more; for each nonzero of the queues of its
+# leaves but the first ones, less as much for those that the queues hold of the job before. A nonzero that is merged takes as
+# many cycles of these off the jobs before it. Of 400 rows on one PE of `tiny` with up to 64 leaves of 3, 6 and 12 nonzeros, as
+# many in each row or in every other one (docs/history.md).
+FILL_LEAF_CYCLES = 0.75
+FILL_NONZERO_CYCLES = 0.57
+EMPTY_CYCLES = 2.85
 # Of a merged nonzero, where no two leaves have a column in common, or a job has so many leaves. It is one cycle where a few
 # leaves have the same columns. Of 300 rows of 1 to 64 leaves of 48 nonzeros each on one PE, scattered or in the same columns.
 MERGE_CYCLES = 1.04
@@ -189,10 +192,10 @@ LINE_CYCLES = 9.25
 FILL_CYCLES = 7
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
-# Before a job's merge begins its PE has let go of its leaves, and takes the next ones.
+# Before the queues of a job's leaves have room for those of the next one its PE has let go of these, and takes others.
 TAKES_CYCLES = 5
-# From a job's last merged nonzero to the next job in its place.
-PASSING_CYCLES = 12.0
+# From a job's last merged nonzero to the next job in its place. Of waveforms of rows of one nonzero on one PE of `tiny`.
+PASSING_CYCLES = 3.0
 # Cycles of the dispatcher for a row without a nonzero in a tile, as it is built.
 IDLE_ROW_CYCLES = 2
 # Cycles for each row and j tile in which its two pointers are read.

@@ -15,6 +15,7 @@ __all__ = [
     "PEEKED_FIRST_LINES",
     "PEEKED_LINES",
     "QUEUED_LINES",
+    "QUEUED_NONZEROS",
     "READER_CYCLES",
     "READ_FIBERS",
     "REGION_PARTS",
@@ -55,6 +56,8 @@ PEEKED_FIRST_LINES = 64
 PEEKED_LINES = 16
 # Lines of rows that are asked for ahead of their use (rtl.accessor.fiber_reader).
 QUEUED_LINES = 128
+# Nonzeros in the queue of a leaf (rtl.pe.leaf_unpacker).
+QUEUED_NONZEROS = 4
 # Cycles of a reader of packed records, from a request to memory's and from a beat to its line (rtl.mint.reader.record_reader).
 READER_CYCLES = 7
 # Fibers that a weight-stationary design reads at a time (rtl.accessor.nonzero_reader).

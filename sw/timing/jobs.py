@@ -9,8 +9,9 @@ from sw.jit import njit
 
 from .bus import READ, WRITE, first_line, flow, idle_bus, take
 from .constants import (
+    EMPTY_CYCLES,
     FILL_LEAF_CYCLES,
-    FILLING_CYCLES,
+    FILL_NONZERO_CYCLES,
     FIRST_CYCLES,
     LEAF_ANSWER_CYCLES,
     LEVEL_CYCLES,
@@ -29,7 +30,7 @@ from .constants import (
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
-from .hardware import JOB_MARGIN, NEXT_CHUNK_LINES, UNDER_WAY
+from .hardware import JOB_MARGIN, NEXT_CHUNK_LINES, QUEUED_NONZEROS, UNDER_WAY
 from .job import (
     CHUNKS,
     FETCHED,
@@ -37,19 +38,18 @@ from .job import (
     KIND,
     LEAVES,
     LENGTH,
-    LINES,
     LOADED,
     LONGEST,
     MERGE_ON_THE_WAY,
     MERGED,
     ONE_TILE,
+    QUEUED,
     SCANNED,
     SCRATCH,
     SCRATCH_MERGE,
     SELECTIONS,
     SPILLED,
     STEPS,
-    STREAMED,
     WIDEST,
 )
 from .pace import Pace
@@ -71,6 +71,7 @@ class PeStates(NamedTuple):
         where the newest stands.
     passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
     merges: of these begin and end of the merge, nonzeros merged and leaves.
+    emptying: cycles in which the queues of its leaves empty behind the last job, while those of the next one fill.
     from_memory: int64[PEs, leaves of a job], whether the last lines of each line store came from memory.
     """
 
@@ -83,6 +84,7 @@ class PeStates(NamedTuple):
     passed: NDArray[Any]
     turn: NDArray[Any]
     merges: NDArray[Any]
+    emptying: NDArray[Any]
     from_memory: NDArray[Any]
 
 
@@ -157,8 +159,15 @@ def _pe_states(pes: int, radix: int) -> PeStates:
         np.zeros((pes, UNDER_WAY), np.float64),
         np.zeros(pes, np.int64),
         np.zeros((pes, UNDER_WAY, 4), np.float64),
+        np.zeros(pes, np.float64),
         np.zeros((pes, radix), np.int64),
     )
+
+
+@njit(cache=True, inline="always")
+def _queue_cycles(merged: float, leaves: float) -> float:
+    """Cycles in which the queues of a job's leaves fill, behind the first nonzero of each."""
+    return FILL_NONZERO_CYCLES * max(0.0, min(QUEUED_NONZEROS * leaves, merged - leaves))
 
 
 @njit(cache=True, counted=False)
@@ -167,6 +176,7 @@ def _note_job(
     pe: int,
     leaves: int,
     fetched: int,
+    queued: int,
     merged: float,
     words: float,
     begin: float,
@@ -177,8 +187,9 @@ def _note_job(
 ) -> None:
     """A PE has merged a job from ``begin`` to ``end``, and its fiber of so many ``words`` has been collected at ``left``.
 
-    ``fetched``: of its leaves those that came through the streamer; the lines of the others were on chip.
-    It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for a merge.
+    ``fetched``: of its leaves those that came through the streamer; the lines of the others were on chip. ``queued``: see
+    :data:`JOB_FIELDS`.
+    It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for queues.
     """
     entry = states.newest[pe]
     newest = (entry + 1) % states.given.shape[1]
@@ -190,6 +201,9 @@ def _note_job(
     states.passed[pe, turn] = end + PASSING_CYCLES
     states.merges[pe, turn, 0], states.merges[pe, turn, 1] = begin, end
     states.merges[pe, turn, 2], states.merges[pe, turn, 3] = merged, leaves
+    # Beside the last one's own queue, those of the others. Those of jobs before it empty as it is merged.
+    empties = min(_queue_cycles(merged, 1) + 2 * queued, _queue_cycles(merged, leaves))
+    states.emptying[pe] = empties + max(0.0, states.emptying[pe] - EMPTY_CYCLES * merged)
     accepts = dispatched
     few, waiting = 2.0 * radix + JOB_MARGIN, 0.0
     for age in range(UNDER_WAY):
@@ -198,8 +212,11 @@ def _note_job(
         if few >= 0 and of_job > few:
             accepts = max(accepts, last - (last - first) * few / of_job)
         few -= of_job
-        if waiting < radix and waiting + states.merges[pe, at, 3] >= radix:
-            accepts = max(accepts, first - TAKES_CYCLES)
+        if age + 1 < UNDER_WAY and waiting < radix <= waiting + states.merges[pe, at, 3]:
+            # These are taken when the queues have the last nonzeros of the job before them.
+            first, last, of_job, leaves_of_job = states.merges[pe, (at - 1) % UNDER_WAY]
+            share = min(1.0, QUEUED_NONZEROS * leaves_of_job / max(1.0, of_job))
+            accepts = max(accepts, last - (last - first) * share - TAKES_CYCLES)
         waiting += states.merges[pe, at, 3]
     for leaf in range(fetched, leaves):
         states.from_memory[pe, leaf] = 0
@@ -234,25 +251,15 @@ def _levels(radix: int) -> int:
     return levels
 
 
-@njit(cache=True)
-def _begin(free: float, leaves: int, merged: float, dispatched: float, came: float, depth: int) -> float:
-    """When a job's merge begins, its PE's merge ``free``: what is dispatched fills its levels, what is fetched ``came``, or 0."""
+@njit(cache=True, counted=False)
+def _begin(states: PeStates, pe: int, leaves: int, merged: float, dispatched: float, came: float, depth: int) -> float:
+    """When a job's merge begins on a PE: its leaves fill the merge while those before empty; what is fetched ``came``, or 0."""
+    free = states.ends[pe]
     if merged == 0:
         return max(free, dispatched + 1.0)  # nothing to fetch
-    begin = max(free + FILL_LEAF_CYCLES * leaves, dispatched + depth)
+    filling = FILL_LEAF_CYCLES * (leaves + 1) + _queue_cycles(merged, leaves) - states.emptying[pe]
+    begin = max(free + max(0.0, filling), dispatched + depth)
     return max(begin, came + UNPACKED_CYCLES) if came else begin
-
-
-@njit(cache=True, counted=False, inline="always")
-def _asked_in_turn(memory: float, of_a: tuple[float, float], of_leaves: tuple[float, float]) -> float:
-    """When the bus, free at ``memory``, has moved what is asked for as a job comes: since when, and cycles, of A and of leaves.
-
-    Lines that pass the streamer are asked for earlier.
-    """
-    for time, cycles in (of_a, of_leaves):
-        if cycles > 0:
-            memory = max(memory, time) + cycles
-    return memory
 
 
 @njit(cache=True)
@@ -263,17 +270,14 @@ def _memory_of_a(jobs: NDArray[Any], cycles: float, beat: float, beat_a: float) 
 
 
 @njit(cache=True)
-def _merge_cycles(
-    job: tuple[float, float, int], alone: bool, longest: int, widest: int, leaving: float, pace: Pace
-) -> float:
-    """Cycles of a job's merge. ``job``: nonzeros merged, of its fiber, leaves; ``longest``, ``widest``: of :data:`JOB_FIELDS`.
+def _merge_cycles(job: NDArray[Any], leaving: float, pace: Pace) -> float:
+    """Cycles of the merge of a job, a row of ``jobs`` (:data:`JOB_FIELDS`).
 
-    Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns. A job that
-    is ``alone`` in its PE's leaf buffers, since it has too many leaves to be there with the one before, fills them as it merges.
+    Nonzeros of one leaf come no faster than its line slots are filled again; leaves with the same columns take turns.
     What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of them.
     Rows of C, which take a share of ``leaving`` of the bus, hold each of these up.
     """
-    merged, length, leaves = job
+    merged, length, leaves = float(job[MERGED]), float(job[LENGTH]), job[LEAVES]
     capacity = pace.leaf_lines * pace.lanes
     factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
     line = pace.beat * pace.line_beats
@@ -282,9 +286,9 @@ def _merge_cycles(
     each = (pace.latency + pace.reader + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
     apart = (length * leaves - merged) / (merged * (leaves - 1)) if leaves > 1 and merged else 0.0
     uneven = max(apart, min(1.0, leaves / MANY_LEAVES))
-    on_chip = widest * max(1.0, LINE_CYCLES / capacity)
-    filling = FILLING_CYCLES * leaves * apart if alone and leaves > 2 and merged > leaves * capacity else 0.0
-    return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven) + filling, (longest - capacity) * each)
+    # The longest leaf is merged alone where it has more nonzeros than the others together.
+    on_chip = merged + max(0.0, 2 * job[WIDEST] - merged) * max(0.0, LINE_CYCLES / capacity - 1)
+    return max(on_chip, merged * (1 + (MERGE_CYCLES - 1) * uneven), (job[LONGEST] - capacity) * each)
 
 
 @njit(cache=True, counted=False, inline="always")
@@ -425,20 +429,17 @@ def jobs_end(
                 dispatched = max(dispatched, slot_free[next_slot])
             if asked:
                 came = _first_lines(bus, port, front, jobs, max(dispatched, cleared), (asked, last_asked), pace)
-            begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
+            begin = _begin(states, pe, leaves, merged, dispatched, came, depth)
             front.state[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
                 group_pe = pe  # kept for the row's last job: of its last group but one, or of what was merged since
-        alone = leaves + states.merges[pe, (states.turn[pe] - 1) % UNDER_WAY, 3] > radix
-        merge = _merge_cycles(
-            (merged, length, leaves), alone, jobs[n, LONGEST], jobs[n, WIDEST], leaving / max(1.0, dispatched), pace
-        )
+        merge = _merge_cycles(jobs[n], leaving / max(1.0, dispatched), pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         of_bus, of_units = _cycles_of_words(words, jobs[n, SPILLED], aside, pace)
-        unstreamed = jobs[n, LINES] - jobs[n, STREAMED]
-        memory = _asked_in_turn(memory, (dispatched - PREFETCHED_LINES * beat, of_a), (begin, unstreamed * beat_b))
+        if of_a > 0:  # asked for as the job comes
+            memory = max(memory, dispatched - PREFETCHED_LINES * beat) + of_a
         end = max(begin + merge, memory)
         memory += of_bus
         if direct > 0:
@@ -466,6 +467,8 @@ def jobs_end(
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             row_leaves(scratch, ring, left)
-        _note_job(states, pe, leaves, jobs[n, FETCHED], merged, given, begin, end, left, dispatched, radix)
+        _note_job(
+            states, pe, leaves, jobs[n, FETCHED], jobs[n, QUEUED], merged, given, begin, end, left, dispatched, radix
+        )
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out

@@ -95,6 +95,7 @@ class Pace(NamedTuple):
     outstanding: bursts that may be read at a time.
     scratch_lines: lines of SRAM for fibers in scratch memory.
     region: lines of SRAM through which rows of B in memory pass on their way to the PEs.
+    partial_rows: it is partial rows of C that pass it. Where they are is read without A's nonzeros.
     reader: cycles that an answer of memory with nonzeros takes longer, where these are packed records.
     pitch_a, pitch_b, pitch_c: of lines of A, of B, of finished rows of C in memory (:mod:`.record_beats`).
     """
@@ -113,6 +114,7 @@ class Pace(NamedTuple):
     burst: int
     outstanding: int
     region: int
+    partial_rows: bool = False
     scratch_lines: int = 0
     reader: int = 0
     line_beats: int = 1

@@ -119,14 +119,17 @@ def streamer(jobs: NDArray[Any], stop: int, pace: Pace) -> Streamer:
     state = np.zeros(len(_STATE), np.float64)
     state[STOP], state[SLOWER] = stop, 1.0
     state[ALL_LEAVES] = jobs[:, FETCHED].sum()
+    # Partial rows are asked for while the first nonzeros of A come.
+    first = -float(pace.latency) if pace.partial_rows else 0.0
+    state[DECIDED] = first
     return Streamer(
         state,
         scan_ports(pace.latency + pace.reader),
         np.zeros(len(jobs) + 1, np.float64),
         np.zeros(len(jobs), np.float64),
         np.full(len(jobs), np.inf, np.float64),
-        np.zeros((3, PENDING_LEAVES), np.float64),
-        np.zeros(pace.outstanding, np.float64),
+        np.full((3, PENDING_LEAVES), first, np.float64),
+        np.full(pace.outstanding, first, np.float64),
     )
 
 
@@ -232,6 +235,8 @@ def _stream_leaf(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: 
     leaves, lines = jobs[job, FETCHED], jobs[job, STREAMED]
     size = (lines * (n + 1)) // leaves - (lines * n) // leaves
     begin, end = front.looked_up[job], front.looked_up[job + 1]
+    if pace.partial_rows:
+        begin = end = -pace.latency
     at, burst = int(state[LEAVES_STREAMED]) % PENDING_LEAVES, int(state[BURSTS]) % pace.outstanding
     # The leaf that was so many before it has left its place, and its burst is one of those that may be under way.
     time = max(state[DECIDED] + 1, begin + (end - begin) * (n + 1) / leaves, front.leaves[LEAF_TAKEN, at])
@@ -243,7 +248,8 @@ def _stream_leaf(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: 
     state[DECIDED] = time
     if placed:
         beat = pace.beat * line_beats(pace.pitch_b)
-        came = fetch(bus, max(time, front.bursts[burst]), size, pace.latency + pace.reader, beat)[1]
+        asked = max(time, front.bursts[burst])
+        came = fetch(bus, max(0.0, asked), size, pace.latency + pace.reader + min(0.0, asked), beat)[1]
         front.bursts[burst] = came
         state[BURSTS] += 1
     front.leaves[LEAF_READY, at] = came + PLACED_CYCLES if placed else time + PLACING_CYCLES
@@ -264,7 +270,7 @@ def stream(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], until: float,
         if state[LEAF] == jobs[job, FETCHED]:
             _next_job(front, jobs)
             continue
-        if state[LOOKED] <= job and front.looked_up[job] > until:
+        if state[LOOKED] <= job and front.looked_up[job] > until and not pace.partial_rows:
             return
         look_up(bus, front, jobs, job, pace)
         if not _stream_leaf(bus, front, jobs, until, pace):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sw.timing.constants import FILLING_CYCLES, MERGE_CYCLES, PREFETCHED_LINES
-from sw.timing.hardware import NEXT_CHUNK_LINES
+from sw.timing.constants import FILL_LEAF_CYCLES, FILL_NONZERO_CYCLES, LINE_CYCLES, MERGE_CYCLES, PREFETCHED_LINES
+from sw.timing.hardware import NEXT_CHUNK_LINES, QUEUED_NONZEROS
 from sw.timing.job import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
 from sw.timing.jobs import jobs_end
 from sw.timing.pace import Pace
@@ -31,7 +31,6 @@ def job(
     merged=400,
     length=100,
     selections=4,
-    lines=0,
     chunks=0,
     loaded=0,
     longest=0,
@@ -39,26 +38,28 @@ def job(
     kept=0,
     scanned=0,
     widest=0,
+    streamed=0,
+    queued=None,
 ):
-    fetched = leaves if lines else 0
+    fetched = leaves if streamed else 0
     return [
         kind,
         leaves,
         merged,
         length,
         selections,
-        lines,
         chunks,
         loaded,
         longest,
         max(steps, leaves),
         fetched,
-        lines,
+        streamed,
         kept,
         scanned,
         0,
         max(0, -(-length // DESIGN["lanes"]) - kept) if kind in (SCRATCH, MERGE_ON_THE_WAY) else 0,
         widest,
+        merged if queued is None else queued,
     ]
 
 
@@ -88,7 +89,7 @@ def test_pes_share_the_jobs():
 
 
 def test_the_bus_bounds_jobs_from_memory():
-    assert cycles([job(lines=200)] * 40) >= 40 * (200 + 50)
+    assert cycles([job(streamed=200)] * 40) >= 40 * (200 + 50)
 
 
 def test_a_leaf_gives_as_its_line_slots_are_filled_again():
@@ -107,14 +108,14 @@ def test_leaves_of_the_same_columns_take_turns():
 
 def test_what_comes_from_memory_comes_by_line_slots():
     """The first 8 nonzeros at once, the others by bursts of 4, of which two are on their way: 41 cycles from one to the next."""
-    alone = cycles([job(merged=80, length=80, lines=40, longest=80)])
-    resident = cycles([job(merged=80, length=80, lines=40)])
+    alone = cycles([job(merged=80, length=80, streamed=40, longest=80)])
+    resident = cycles([job(merged=80, length=80, streamed=40)])
     assert alone - resident == pytest.approx((80 - 8) * (41 + 4) / 8 - 80 * MERGE_CYCLES)
 
 
 def test_a_line_store_is_empty_before_its_lines_come_from_elsewhere():
     """Jobs on chip and jobs from memory in turn pay for a latency each, which jobs from memory one after the other hide."""
-    chip, memory = job(leaves=2, merged=20, length=20), job(leaves=2, merged=20, length=20, lines=4)
+    chip, memory = job(leaves=2, merged=20, length=20), job(leaves=2, merged=20, length=20, streamed=4)
     alone = {"pes": 1, "region": 0}
     apart, in_turn = cycles([chip] * 40 + [memory] * 40, **alone), cycles([chip, memory] * 40, **alone)
     asked, begins = 6 + 25, 11 + 20
@@ -126,7 +127,7 @@ def test_bursts_of_a_long_leaf_wait_for_rows_that_leave():
     factors = {"slot_factors": np.full(64, 8, np.int64), "pes": 1, "region": 0}
     alone = 4000 * (41 + 32) / 64
     for length, slower in ((40, 1.0), (4000, 1.15)):
-        rows = [job(leaves=1, merged=4000, length=length, lines=2000, longest=500)] * 2
+        rows = [job(leaves=1, merged=4000, length=length, streamed=2000, longest=500)] * 2
         first, both = cycles(rows[:1], **factors), cycles(rows, **factors)
         assert first == pytest.approx(alone, rel=0.1)
         assert both - first == pytest.approx(slower * alone, rel=0.02)
@@ -134,7 +135,7 @@ def test_bursts_of_a_long_leaf_wait_for_rows_that_leave():
 
 def test_a_leaf_waits_for_lines_of_the_region():
     """Rows whose leaves come before their turn take the time of their merge, else that of the memory as well."""
-    rows = [job(leaves=4, merged=24, length=6, lines=12)] * 200
+    rows = [job(leaves=4, merged=24, length=6, streamed=12)] * 200
     early, some = (cycles(rows, region=lines, pes=2, radix=4) for lines in (512, 32))
     assert early <= 200 * (24 * MERGE_CYCLES + 4 * 1.4) / 2 + 200
     assert some > 1.5 * early
@@ -200,14 +201,34 @@ def test_a_queue_holds_words_and_an_empty_fiber_is_one():
     assert half == empty == pytest.approx(full, abs=4)
 
 
-def test_a_job_alone_in_the_leaf_buffers_fills_them_as_it_merges():
-    """Two jobs of four leaves each are together in eight buffers, not in four."""
+def each(jobs, **changes):
+    """Cycles of each more of these jobs on one PE."""
+    few, many = (cycles(jobs * n, pes=1, **changes) for n in (10, 20))
+    return (many - few) / (10 * len(jobs))
 
-    def more(radix):
-        few, many = (cycles([job(merged=100, length=100)] * n, pes=1, radix=radix) for n in (10, 20))
-        return many - few
 
-    assert more(4) - more(8) == pytest.approx(10 * 4 * FILLING_CYCLES)
+def test_the_queues_of_leaves_fill_while_those_of_the_job_before_empty():
+    """Where leaves have their columns one behind the other only the last leaf's queue holds anything at a job's end."""
+    mixed, apart = (each([job(merged=100, length=100, queued=queued)]) for queued in (None, 0))
+    assert mixed == pytest.approx(100 * (1 + (MERGE_CYCLES - 1) * 1) + FILL_LEAF_CYCLES * 5)
+    assert apart - mixed == pytest.approx(3 * QUEUED_NONZEROS * FILL_NONZERO_CYCLES)
+
+
+def test_many_leaves_behind_few_have_more_queues_to_fill():
+    """The queues of the shorter job are too few for them; those of the longer one are enough for the next shorter one."""
+    few, many, usual = (job(leaves=n, merged=12 * n, length=12 * n) for n in (2, 10, 6))
+    more = QUEUED_NONZEROS * (10 - 2) * FILL_NONZERO_CYCLES + FILL_LEAF_CYCLES * (11 - 2 * 7)
+    assert 2 * (each([few, many]) - each([usual])) == pytest.approx(more, abs=2)
+
+
+def test_a_job_of_all_leaves_comes_while_the_one_before_merges():
+    """Rows of four single nonzeros take nine cycles each on one PE of `tiny`; if each waited for a merge they would take 17."""
+    assert each([job(merged=4, length=4)], radix=4) == pytest.approx(9, abs=1.5)
+
+
+def test_a_leaf_longer_than_the_others_is_merged_alone_at_its_end():
+    even, uneven = (each([job(leaves=2, merged=900, length=450, widest=widest)]) for widest in (450, 700))
+    assert uneven - even == pytest.approx((2 * 700 - 900) * (LINE_CYCLES / 8 - 1), rel=0.1)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -264,7 +285,7 @@ def test_the_collector_moves_a_word_in_a_cycle():
 
 
 def test_slower_memory_takes_as_much_longer():
-    rows = [job(lines=200)] * 40
+    rows = [job(streamed=200)] * 40
     assert cycles(rows, beat=4.0) >= 4 * 39 * (200 + 50)
     assert cycles([job(merged=4000)] * 40, beat=4.0) < 1.05 * cycles([job(merged=4000)] * 40)
 
