@@ -255,7 +255,8 @@ class Run:
         rows_of_b = TOTALS.index("bumped_lines")
         if not len(back.lengths) or self.totals[rows_of_b] > before[1][rows_of_b]:
             return None
-        return self.scheme.partial_lines(self.design.line_bytes)
+        # There is no region where C's partition keeps them.
+        return 0 if self.scheme.buffers("C") else self.scheme.partial_lines(self.design.line_bytes)
 
     def _scan_of_a(self, tile: Tile, at: Segments) -> tuple[tuple[bool, bool, bool], Index, Index]:
         """How A's rows are read: what :meth:`.reads.Reads.rows` asks, where the scan begins, where segments end."""

@@ -369,9 +369,8 @@ def jobs_end(
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
     a_beats: beats of A that come beside the jobs. The first of them come before the first job.
 
-    A job goes to the PE that can take one first. It begins when its leaves are there and the job before has been
-    merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
-    of long rows in theirs), and a PE whose output queue is full waits.
+    A job goes to the PE that can take one first. It begins when its leaves are there and the job before has been merged, and
+    fills the merge. Its fiber leaves in row order (fibers of long rows in theirs), and a PE whose output queue is full waits.
     """
     radix, lanes = pace.radix, pace.lanes
     beat, fill = pace.beat, pace.fill

@@ -63,3 +63,27 @@ def test_a_tile_without_elements_at_the_end_of_k():
     _, plain = operand(f"uniform:{rows}:{rows}:0.2")
     scheme = replace(plain, order="ijk", T_i=6, T_j=rows, T_k=rows, load="list")
     assert run_model(load_design("tiny"), plan(scheme, a, a, load_design("tiny"))).counters["macs"] == 6
+
+
+@pytest.mark.parametrize("rule", ["carried", "joined"])
+def test_partial_rows_pass_what_there_is_of_the_partition_of_c(rule):
+    """A small region makes leaves wait for rows that leave; where there is none PEs read them; B's region has no part in it."""
+    a, _ = operand("uniform:260:260:0.025:seed=3")
+
+    def cycles(of_c: int, region_of_b: int = 512) -> int:
+        steps = Scheme(
+            policy="steps",
+            order="jki",
+            T_i=260,
+            T_j=260,
+            T_k=20,
+            buffer_bytes={"A": 256, "B": 7936 - of_c, "C": of_c},
+            fifo_bytes={"A": 64, "B": region_of_b},
+            mode={"A": "streaming", "B": "buffering", "C": "streaming"},
+            partial_rows=rule,
+        )
+        return on_tiny(steps, a).cycles
+
+    small, large, none = cycles(512), cycles(4096), cycles(0)
+    assert large < none < small
+    assert cycles(4096, 1024) == large

@@ -80,6 +80,13 @@ def test_a_leaf_is_ready_a_latency_behind_its_decision():
     assert machine.front.leaves[LEAF_LINES, 0] == 0
 
 
+def test_partial_rows_are_asked_for_while_the_first_nonzeros_of_a_come():
+    """One in a cycle from a latency before the first nonzero of A on, whenever A's nonzeros are looked up."""
+    machine = Machine({"streamed": 8}, {"streamed": 8}, partial_rows=True, outstanding=4 * LATENCY)
+    assert machine.until(0) == 8
+    assert machine.front.leaves[LEAF_READY, 0] == 1 + ANSWER_CYCLES + 2 + PLACED_CYCLES
+
+
 def test_no_more_leaves_than_the_streamer_holds():
     """Of leaves that the dispatcher has not taken; as it takes some, as many follow."""
     machine = Machine(*[{}] * 40, region=4096, outstanding=256)
