@@ -175,9 +175,9 @@ SLOT_CYCLES = 16.0
 FIRST_CYCLES = 9.0
 LEVEL_CYCLES = 2.75
 # While the merge fills, where the job before has just ended: for each leaf, and once more; for each nonzero of the queues of its
-# leaves but the first ones, less as much for those that the queues hold of the job before. A nonzero that is merged takes as
-# many cycles of these off the jobs before it. Of 400 rows on one PE of `tiny` with up to 64 leaves of 3, 6 and 12 nonzeros, as
-# many in each row or in every other one (docs/history.md).
+# leaves but the first ones. The queues of the job before empty meanwhile, which saves as many cycles. What those of jobs before
+# that one save gets less by the third number with each nonzero that has been merged since. Of 400 rows on one PE of `tiny` with
+# up to 64 leaves of 3, 6 and 12 nonzeros, as many in each row or in every other one (docs/history.md).
 FILL_LEAF_CYCLES = 0.75
 FILL_NONZERO_CYCLES = 0.57
 EMPTY_CYCLES = 2.85
