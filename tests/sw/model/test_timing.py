@@ -226,6 +226,11 @@ def test_a_job_of_all_leaves_comes_while_the_one_before_merges():
     assert each([job(merged=4, length=4)], radix=4) == pytest.approx(9, abs=1.5)
 
 
+def test_a_job_takes_the_place_of_the_oldest_of_four():
+    """Rows of one nonzero take five cycles each on one PE of `tiny`: 17 from a leaf to its merge, and three to the next job."""
+    assert each([job(leaves=1, merged=1, length=1)], radix=4) == pytest.approx(5, abs=0.75)
+
+
 def test_a_leaf_longer_than_the_others_is_merged_alone_at_its_end():
     even, uneven = (each([job(leaves=2, merged=900, length=450, widest=widest)]) for widest in (450, 700))
     assert uneven - even == pytest.approx((2 * 700 - 900) * (LINE_CYCLES / 8 - 1), rel=0.1)
