@@ -23,6 +23,7 @@ from .constants import (
     PASSING_CYCLES,
     PENDING_LEAVES,
     PREFETCHED_LINES,
+    QUEUED_CYCLES,
     SLOT_CYCLES,
     SPAN,
     TABLE_CYCLES,
@@ -202,7 +203,7 @@ def _note_job(
     states.merges[pe, turn, 0], states.merges[pe, turn, 1] = begin, end
     states.merges[pe, turn, 2], states.merges[pe, turn, 3] = merged, leaves
     # Beside the last one's own queue, those of the others. Those of jobs before it empty as it is merged.
-    empties = min(_queue_cycles(merged, 1) + 2 * queued, _queue_cycles(merged, leaves))
+    empties = min(_queue_cycles(merged, 1) + QUEUED_CYCLES * queued, _queue_cycles(merged, leaves))
     states.emptying[pe] = empties + max(0.0, states.emptying[pe] - EMPTY_CYCLES * merged)
     accepts = dispatched
     few, waiting = 2.0 * radix + JOB_MARGIN, 0.0
