@@ -94,18 +94,18 @@ def _bits(number: int, value: str) -> int:
 
 def _scheme(design: "Design") -> Scheme:
     """Two tiles along i, two or more along j and at least three along k, as large as PEs and buffer allow."""
-    line, side_j = design.line_bytes, -(-SHAPE["j"] // 2)
-    if design.pe.dataflow == WEIGHT_STATIONARY:
-        side_j = min(side_j, design.pe.count)
-    for side in range(-(-SHAPE["k"] // 3), 0, -1):
-        lines = -(-side // design.lanes) + MINIMUM_FIFO_LINES + LINES_OF_DATA
+    line, stationary = design.line_bytes, design.pe.dataflow == WEIGHT_STATIONARY
+    side_j, side_k = -(-SHAPE["j"] // 2), -(-SHAPE["k"] // 3)
+    # Of a tile of B the fibers are the columns that the PEs keep, or rows.
+    for fibers in range(min(side_j, design.pe.count) if stationary else side_k, 0, -1):
+        lines = -(-fibers // design.lanes) + MINIMUM_FIFO_LINES + LINES_OF_DATA
         lines = min(lines, design.sram_lines - MINIMUM_LINES_A)
         scheme = Scheme(
             policy="smoke",
             order="jki",
             T_i=-(-SHAPE["i"] // 2),
-            T_j=side_j,
-            T_k=side,
+            T_j=fibers if stationary else side_j,
+            T_k=side_k if stationary else fibers,
             buffer_bytes={"A": MINIMUM_LINES_A * line, "B": lines * line, "C": 0},
             fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": MINIMUM_FIFO_LINES * line},
             mode={"A": "streaming", "B": "buffering", "C": "streaming"},
@@ -113,7 +113,7 @@ def _scheme(design: "Design") -> Scheme:
         try:
             scheme.validate(design, SHAPE["i"], SHAPE["j"], SHAPE["k"])
         except SchemeError:
-            if side == 1:
+            if fibers == 1:
                 raise
             continue
         return scheme

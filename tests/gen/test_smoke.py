@@ -65,8 +65,12 @@ def test_bench_under_verilator(folder):
         ("edge", []),
         ("server", []),
         ("tiny", SMALLEST),
+        ("flex_tiny", []),
+        ("flex_edge", []),
+        ("flex", []),
+        ("flex", ["axi.data_bits=128", "buffer.bytes=352", "buffer.fifo_bytes=64", "buffer.banks=1"]),
     ],
-    ids=["tiny", "tiny_fp32", "tiny_bf16", "tiny_int8", "edge", "server", "smallest"],
+    ids=lambda given: given if isinstance(given, str) else " ".join(given),
 )
 def test_every_design_has_a_run_of_several_tiles(name, changes):
     design = load_design(name, changes)
