@@ -162,8 +162,8 @@ lint-python: setup ## ruff and mypy
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 
-lint-verilog: setup ## Verilator's -Wall on tiny, edge and server
-	@printf '%s\n' tiny edge server | xargs -P 0 -I {} $(BIN)/python -m gen {} --out build/lint/{} --lint
+lint-verilog: setup ## Verilator's -Wall on tiny, edge, server and flex_tiny
+	@printf '%s\n' tiny edge server flex_tiny | xargs -P 0 -I {} $(BIN)/python -m gen {} --out build/lint/{} --lint
 
 format: setup ## let ruff put the source in order
 	@$(BIN)/python -m ruff check --fix .

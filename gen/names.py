@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
-from rtl.lib.block import Block, Digest, base_name
+from rtl.lib.block import Block, Digest, base_name, suffix
 
 __all__ = ["LONGEST", "short_names", "unused"]
 
@@ -38,7 +38,7 @@ def _told_apart(base: str, blocks: Sequence[Block]) -> list[str]:
     for count in [len(differ), *range(1, len(differ))]:
         for chosen in combinations(differ, count):
             names = [
-                re.sub(r"\W", "_", "_".join([base, *(f"{key}{values[key]}" for key in chosen if key in values)]))
+                re.sub(r"\W", "_", "_".join([base, *(suffix(key, values[key]) for key in chosen if key in values)]))
                 for values in sets
             ]
             if len(set(names)) == len(names) and max(map(len, names)) <= LONGEST:

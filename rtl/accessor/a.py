@@ -132,10 +132,6 @@ class AccessorA(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
-        return sizes | ({"p": 1} if self.parts else {})
-
     def events(self) -> Mapping[str, Value]:
         return {"hits_a": self.event_resident, "bumped_fetches_a": self.event_bumped, "buffer_peak_a": self.occupied}
 

@@ -162,11 +162,6 @@ class AccessorB(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
-        sizes |= ({"q": 1} if self.quadrants else {}) | ({"c": 1} if self.converts else {})
-        return sizes | ({} if self.fibers == "k" else {"f": self.fibers})
-
     def faults(self) -> Sequence[Fault]:
         return (Fault("bad_row", self.wrong, self.coordinate), Fault("bad_place", self.misplaced, self.place))
 

@@ -201,12 +201,6 @@ class AccessorC(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
-        sizes |= {"b": self.burst_beats, "n": self.scratch_slots}
-        sizes |= {name: 1 for name, built in (("j", self.joins), ("x", self.converts)) if built}
-        return sizes | ({} if self.packed is None else {"v": self.packed})
-
     def events(self) -> Mapping[str, Value]:
         return {"stall_write": self.event_stall, "buffer_peak_c": self.occupied}
 

@@ -114,9 +114,6 @@ class ChunkPeeker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "n": self.depth, "c": self.capacity}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

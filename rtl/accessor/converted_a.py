@@ -64,9 +64,6 @@ class ConvertedA(ConvertedOperand):
             beat_bits=beat_bits, address_width=address_width, value=value, form=form, group=GROUP, members=members
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return super().parameters() | ({"l": self.lanes} if self.lanes else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.row_shaper = shaper = RowShaper(lanes=GROUP, value=self.value)

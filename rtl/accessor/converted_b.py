@@ -63,9 +63,6 @@ class ConvertedB(ConvertedOperand):
             beat_bits=beat_bits, address_width=address_width, value=value, form=form, group=group, members=members
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return super().parameters() | {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.segment_shaper = shaper = SegmentShaper(group=self.group, lanes=self.lanes, value=self.value)

@@ -119,10 +119,6 @@ class ConvertedC(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "b": self.beat_bits, "a": self.address_width, "n": self.burst_beats}
-        return {**sizes, "v": self.value, "p": self.form}
-
     def faults(self) -> Sequence[Fault]:
         return (
             Fault("bad_setting", self.error == ERROR_CODES["bad_setting"], REGISTER),

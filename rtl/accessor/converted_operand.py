@@ -124,9 +124,6 @@ class ConvertedOperand(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "a": self.address_width, "v": self.value, "p": self.form}
-
     def faults(self) -> Sequence[Fault]:
         codes = {called: ERROR_CODES[name] for name, called in FAULTS.items()} | {"bad_mode": BAD_MODE}
         return [Fault(name, self.error == code, self.detail) for name, code in codes.items()]

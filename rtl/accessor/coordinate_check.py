@@ -62,9 +62,6 @@ class CoordinateCheck(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes} | ({"r": 1} if self.repeats else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         kind = Signal()

@@ -65,9 +65,6 @@ class EntryUnpacker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

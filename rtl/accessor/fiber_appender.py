@@ -100,11 +100,6 @@ class FiberAppender(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        kind = {} if self.packed is None else {"v": self.packed}
-        kind |= {"k": 1} if self.keeps else {}
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, **kind}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

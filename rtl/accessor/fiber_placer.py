@@ -61,9 +61,6 @@ class FiberPlacer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.placed = placed = StreamRegister(shape=self.placed.payload.shape())

@@ -136,9 +136,6 @@ class FiberReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, aw, burst = self.lanes, self.address_width, self.burst_beats

@@ -62,9 +62,6 @@ class FiberSwitch(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes} | ({"c": 1} if self.converts else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         word = self.words

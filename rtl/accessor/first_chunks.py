@@ -64,9 +64,6 @@ class FirstChunks(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

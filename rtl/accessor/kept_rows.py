@@ -59,9 +59,6 @@ class KeptRows(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

@@ -68,9 +68,6 @@ class LeafSizer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "f": self.short_lines}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         shift = (self.lanes - 1).bit_length()

@@ -25,7 +25,7 @@ class LinePacker(Block):
     ----------
     lanes : int
         Nonzeros in a line, a power of two up to 64.
-    apart : bool
+    has_apart : bool
         Fibers may have lines of their own: there are ``apart`` and ``line``.
 
     Members
@@ -56,10 +56,10 @@ class LinePacker(Block):
     line and begins another.
     """
 
-    def __init__(self, *, lanes: int, apart: bool = False) -> None:
+    def __init__(self, *, lanes: int, has_apart: bool = False) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         self.lanes = lanes
-        self.has_apart = bool(apart)
+        self.has_apart = bool(has_apart)
         super().__init__(
             {
                 "words": In(stream.Signature(fiber_word(lanes))),
@@ -72,9 +72,6 @@ class LinePacker(Block):
                 "idle": Out(1),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes} | ({"a": 1} if self.has_apart else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()

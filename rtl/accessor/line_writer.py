@@ -65,9 +65,6 @@ class LineWriter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.requests = requests = StreamQueue(shape=write_request(self.address_width), depth=4)

@@ -89,9 +89,6 @@ class FiberLookup(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "n": self.pending}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

@@ -69,9 +69,6 @@ class NonzeroReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         shift = (self.lanes - 1).bit_length()

@@ -71,9 +71,6 @@ class PairReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         readers = [WordReader(lanes=self.lanes, address_width=self.address_width) for _ in range(2)]

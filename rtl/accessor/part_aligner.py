@@ -46,9 +46,6 @@ class PartAligner(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         word, out = self.words.payload, self.selections

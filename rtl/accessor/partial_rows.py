@@ -63,9 +63,6 @@ class PartialRows(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.reader = reader = PairReader(lanes=self.lanes, address_width=self.address_width)

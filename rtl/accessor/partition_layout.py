@@ -21,7 +21,7 @@ class PartitionLayout(Block):
     lanes : int
         Nonzeros in a line, a power of two.
     line_address_width : int
-    ring : bool
+    has_ring : bool
         False: a tile is never a window, and the members of that name are missing.
 
     Members
@@ -57,14 +57,14 @@ class PartitionLayout(Block):
 
     latency = 3  # of `origin` and `fifo_base`, the last to follow
 
-    def __init__(self, *, lanes: int, line_address_width: int, ring: bool) -> None:
+    def __init__(self, *, lanes: int, line_address_width: int, has_ring: bool) -> None:
         if not isinstance(lanes, int) or lanes < 1 or lanes & (lanes - 1):
             raise ValueError(f"Lanes must be a power of two, not {lanes!r}")
         if not isinstance(line_address_width, int) or line_address_width < 1:
             raise ValueError(f"Line addresses must have 1 bit or more, not {line_address_width!r}")
         self.lanes = lanes
         self.line_address_width = line_address_width
-        self.has_ring = bool(ring)
+        self.has_ring = bool(has_ring)
         law = line_address_width
         super().__init__(
             {
@@ -91,9 +91,6 @@ class PartitionLayout(Block):
                 "last_entry": Out(ENTRY_WIDTH),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "w": int(self.has_ring)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

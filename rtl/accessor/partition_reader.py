@@ -66,9 +66,6 @@ class PartitionReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, law = self.lanes, self.line_address_width

@@ -53,9 +53,6 @@ class PieceWords(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, head, words = self.lanes, self.pieces.payload, self.words

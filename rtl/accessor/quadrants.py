@@ -53,9 +53,6 @@ class QuadrantCounters(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

@@ -65,9 +65,6 @@ class RegionLines(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"s": self.line_address_width, "r": self.rows}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         count = self.line_address_width + 1

@@ -75,9 +75,6 @@ class RegionPlaces(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"a": self.address_width, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         spot, valid, enter = self.places.payload, self.places.valid, self.places.ready

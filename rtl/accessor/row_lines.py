@@ -78,9 +78,6 @@ class RowLines(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

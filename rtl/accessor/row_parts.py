@@ -73,9 +73,6 @@ class RowParts(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         words = 2 * self.lanes

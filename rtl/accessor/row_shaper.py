@@ -75,9 +75,6 @@ class RowShaper(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         names = ("rows", "columns", "values")

@@ -49,9 +49,6 @@ class RowSplitter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

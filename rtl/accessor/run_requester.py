@@ -59,9 +59,6 @@ class RunRequester(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         shift = (self.lanes - 1).bit_length()

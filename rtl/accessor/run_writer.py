@@ -59,9 +59,6 @@ class RunWriter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "n": self.pending}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.waiting = waiting = StreamQueue(shape=self.runs.payload.shape(), depth=self.pending)

@@ -87,9 +87,6 @@ class ScratchRing(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "n": self.scratch_slots}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         law, rows = self.line_address_width, range(self.scratch_slots)

@@ -99,10 +99,6 @@ class ScratchWriter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
-        return sizes | {"b": self.burst_beats, "n": self.scratch_slots}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         aw = self.address_width

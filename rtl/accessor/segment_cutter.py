@@ -52,9 +52,6 @@ class SegmentCutter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, step = self.lanes, self.steps

@@ -79,9 +79,6 @@ class SegmentEntries(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "n": self.remembered}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         # Left through a queue, so that neither SRAM port waits for the other.

@@ -125,21 +125,18 @@ class SegmentLoader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "f": int(self.fifo_region)}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, law = self.lanes, self.line_address_width
         shift = (lanes - 1).bit_length()
         remembered = REMEMBERED_SEGMENTS if self.fifo_region else 0
-        layout = PartitionLayout(lanes=lanes, line_address_width=law, ring=self.fifo_region)
+        layout = PartitionLayout(lanes=lanes, line_address_width=law, has_ring=self.fifo_region)
         m.submodules.layout = layout
         m.submodules.sums = sums = SegmentSums(lanes=lanes, line_address_width=law)
         # Of rows that are read whole the reader asks first what becomes of them; of others it is known in step with the sums.
         m.submodules.placement = places = SegmentPlacement(remembered=remembered)
         m.submodules.entries = entries = SegmentEntries(lanes=lanes, line_address_width=law, remembered=remembered)
-        m.submodules.packer = packer = LinePacker(lanes=lanes, apart=self.fifo_region)
+        m.submodules.packer = packer = LinePacker(lanes=lanes, has_apart=self.fifo_region)
         # Left through a queue, so that neither SRAM port waits for the other.
         m.submodules.lines_out = lines_out = StreamQueue(shape=self.sram_write[0].payload.shape(), depth=2)
         connect(m, flipped(self.sram_write[0]), lines_out.o)

@@ -70,9 +70,6 @@ class SegmentPlacement(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.remembered}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         left, regular_left = signals("left regular_left", signed(POSITION_WIDTH + 1))

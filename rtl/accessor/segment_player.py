@@ -92,9 +92,6 @@ class SegmentPlayer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, law = self.lanes, self.line_address_width

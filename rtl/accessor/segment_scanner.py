@@ -107,9 +107,6 @@ class SegmentScanner(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "n": self.rows}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, aw = self.lanes, self.address_width

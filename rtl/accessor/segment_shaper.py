@@ -76,9 +76,6 @@ class SegmentShaper(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"g": self.group, "l": self.lanes, "v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         names = ("rows", "columns", "values")

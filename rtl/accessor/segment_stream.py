@@ -120,16 +120,6 @@ class SegmentStreamer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "l": self.lanes,
-            "a": self.address_width,
-            "s": self.line_address_width,
-            "f": self.leaf_lines,
-            "n": self.pending,
-            "r": self.rows,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         law = self.line_address_width

@@ -77,9 +77,6 @@ class SettledSegments(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         count = self.line_address_width + 1

@@ -83,9 +83,6 @@ class TilePositions(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.writer = writer = WordWriter(

@@ -46,9 +46,6 @@ class Unroller(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         held = Signal(line(self.lanes))

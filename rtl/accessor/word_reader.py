@@ -58,9 +58,6 @@ class WordReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         words_per_beat = 2 * self.lanes

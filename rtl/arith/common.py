@@ -100,10 +100,6 @@ class IntOperator(Operator):
         self.saturate = saturate
         super().__init__()
 
-    def parameters(self) -> dict[str, Any]:
-        narrow = {} if self.width == 32 else {"width": self.width}
-        return {**narrow, "saturate": int(self.saturate)}
-
 
 @dataclass(frozen=True)
 class Format:
@@ -164,10 +160,6 @@ class FloatOperator(Operator):
         self.format = format
         self.flush_subnormals = flush_subnormals
         super().__init__()
-
-    def parameters(self) -> dict[str, Any]:
-        narrow = {} if self.format == BINARY32 else {"format_": self.format.name}
-        return {**narrow, "flush_subnormals": int(self.flush_subnormals)}
 
 
 def _check_flag(what: str, flag: Any) -> None:

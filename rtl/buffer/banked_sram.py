@@ -96,10 +96,6 @@ class BankedSram(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        ports = {"r": self.read_ports, "w": self.write_ports} | ({} if self.priority is None else {"p": self.priority})
-        return {"l": self.lines, "b": self.banks, "n": self.lanes} | ports
-
     def events(self) -> Mapping[str, Value]:
         return {"sram_read_conflicts": self.read_conflicts}
 

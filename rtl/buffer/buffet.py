@@ -98,9 +98,6 @@ class BuffetControl(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.width, "e": self.entries, "a": self.address_width, "q": self.queue_depth}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.port = port = OrderedPort(

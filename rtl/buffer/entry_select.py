@@ -47,9 +47,6 @@ class EntrySelect(Block):
         self.sources = sources
         super().__init__({"chosen": In(sources), "source": In(data.ArrayLayout(width, sources)), "entry": Out(width)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.width, "n": self.sources}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         entries = [Signal(self.width, name=f"entry{n}") for n in range(self.sources)]

@@ -86,9 +86,6 @@ class FifoRegion(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "i": self.index_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         region, fifo_place, offset, bumped = self.fifo_entries, self.fifo_place, self.offset, self.bumped

@@ -86,9 +86,6 @@ class OrderedPort(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.width, "a": self.address_width, "q": self.queue_depth}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         outstanding = self._answers(m)

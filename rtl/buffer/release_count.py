@@ -60,9 +60,6 @@ class ReleaseCount(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         spent = Signal(range(self.entries + 1))

@@ -28,16 +28,16 @@ class StandaloneBuffer(Block):
     def __init__(self, control: Block) -> None:
         if not isinstance(control, Block):
             raise TypeError(f"A buffer's controller must be a block, not {control!r}")
-        self._control = control
+        self.control = control
         members = dict(control.signature.members)
         super().__init__({name: members[name] for name in members if name != "base" and not name.startswith("memory_")})
 
     def parameters(self) -> dict[str, Any]:
-        return self._control.parameters()
+        return self.control.parameters()
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.control = control = self._control
+        m.submodules.control = control = self.control
         m.submodules.memory = memory = SramBank(depth=control.entries, width=control.width)
         answering = Signal()
         m.d.sync += answering.eq(control.memory_read.valid)

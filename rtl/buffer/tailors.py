@@ -132,7 +132,7 @@ class TailorsControl(Block):
         self.index_width = index_width
         self.address_width = address_width
         self.queue_depth = queue_depth
-        self.with_release = bool(release)
+        self.release = bool(release)
         count = range(entries + 1)
         super().__init__(
             {
@@ -159,10 +159,6 @@ class TailorsControl(Block):
                 "memory_write": Out(stream.Signature(memory_write(width, address_width))),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        names = {"w": self.width, "e": self.entries, "i": self.index_width, "a": self.address_width}
-        return names | {"q": self.queue_depth} | ({"release": 1} if self.with_release else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -211,7 +207,7 @@ class TailorsControl(Block):
         # What must not be overwritten: entries that a read at the port asks for, entries that the consumer has not
         # released. A Shrink that waits for the OWFill changes what the read asks for, so it may go.
         released = Signal(release_state())
-        if self.with_release:
+        if self.release:
             m.submodules.releases = releases = ReleaseCount(entries=self.entries)
             m.d.comb += [
                 *passed(self, releases, "entry_release fifo_entries"),

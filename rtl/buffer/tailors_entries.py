@@ -77,9 +77,6 @@ class TailorsEntries(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         capacity, regular = self.capacity, self.regular_count

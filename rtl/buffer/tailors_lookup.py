@@ -84,9 +84,6 @@ class TailorsLookup(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "i": self.index_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         position = Signal(self.index_width + 1)

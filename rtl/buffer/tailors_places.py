@@ -78,9 +78,6 @@ class TailorsPlaces(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "i": self.index_width, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         place = range(self.entries)

@@ -78,9 +78,6 @@ class TailorsVerbs(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "i": self.index_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         verb, refused, released = self.verb, self.refused, self.released

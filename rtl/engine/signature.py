@@ -262,19 +262,6 @@ class Engine(Unit):
         """Performance counters that the engine has and the bits of what each adds in a cycle; ``macs`` among them."""
         raise TypeError(f"{type(self).__name__} does not say what it counts")
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "p": self.pes,
-            "r": self.radix,
-            "l": self.lanes,
-            "s": self.line_address_width,
-            "a": self.address_width,
-            "n": self.leaf_lines,
-            "q": self.queue_lines,
-            "c": self.scratch_slots,
-            "v": self.value,
-        } | ({"packed": 1} if self.packed else {})
-
     def events(self) -> Mapping[str, Value]:
         counted: Any = self.counted
         return {name: counted[name] for name in self.event_widths}

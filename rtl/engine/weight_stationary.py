@@ -92,9 +92,6 @@ class WeightStationaryEngine(Engine):
         counted = dict.fromkeys(("rows", "merged", "stall_lookup", "stall_collect", "pe_stall_input"), 1)
         return {"macs": macs, "pe_busy": self.pes.bit_length(), "bumped_fetches": POSITION_WIDTH, **counted}
 
-    def parameters(self) -> dict[str, Any]:
-        return super().parameters() | {"vector": self.vector, "e": self.entries, "f": self.acf}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         sizes = {name: getattr(self, name) for name in ("lanes", "address_width", "line_address_width")}

@@ -39,9 +39,6 @@ class RoundRobinArbiter(Block):
         self.count = count
         super().__init__({"requests": In(count), "advance": In(1), "grant": Out(count)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.count}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         if self.count == 1:

@@ -1,14 +1,16 @@
 """Base class of every block: one stable module name per class and parameter set."""
 
 import hashlib
+import inspect
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from amaranth.hdl import DomainRenamer, Elaboratable
+from amaranth.hdl import DomainRenamer, Elaboratable, Shape, ShapeCastable
 from amaranth.lib import wiring
 
-__all__ = ["Block", "Digest", "base_name", "digest"]
+__all__ = ["Block", "Digest", "base_name", "constructor_defaults", "digest", "suffix"]
 
 
 class Digest(str):
@@ -26,6 +28,44 @@ def digest(values: Mapping[str, Any]) -> Digest:
     return Digest(hashlib.sha256(text.encode()).hexdigest()[:8])
 
 
+def suffix(name: str, value: int | str) -> str:
+    """A parameter as part of a module name: ``depth4``, ``value_fp32``, ``tuning`` where it is True."""
+    if value is True:
+        return name
+    return f"{name}_{value}" if isinstance(value, str) else f"{name}{int(value)}"
+
+
+@cache
+def constructor_defaults(kind: type) -> dict[str, Any]:
+    """Parameters of the constructor with their defaults, those that it hands on to a base class as well."""
+    found: dict[str, Any] = {}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        kinds = [*inspect.signature(vars(base)["__init__"]).parameters.values()][1:]
+        rest = [each for each in kinds if each.kind is each.VAR_KEYWORD]
+        found |= {each.name: each.default for each in kinds if each not in rest and each.name not in found}
+        if not rest:
+            break
+    return found
+
+
+def _plain(name: str, value: Any) -> int | str:
+    """What stands for a parameter's value in a module name."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, (Shape, ShapeCastable, range)):
+        return Shape.cast(value).width
+    if isinstance(value, Mapping):
+        return digest(value)
+    if isinstance(value, tuple):
+        return f"{len(value)}x{value[0]}" if len(set(value)) == 1 else "_".join(map(str, value))
+    word = getattr(value, "name", value)
+    if not isinstance(word, str):
+        raise TypeError(f"{name} = {value!r} has no place in a module name: the block needs parameters() of its own")
+    return word
+
+
 class Block(wiring.Component):
     """A hardware block that knows its own module name.
 
@@ -41,12 +81,17 @@ class Block(wiring.Component):
     """
 
     def parameters(self) -> dict[str, Any]:
-        """Parameters that distinguish one build of this class from another; keys become part of the module name."""
-        return {}
+        """Parameters that distinguish one build of this class from another; they become part of the module name.
+
+        Those of the constructor that the block keeps under their own names, but for those with their default value.
+        """
+        defaults, ports = constructor_defaults(type(self)), self.signature.members
+        kept = {name: getattr(self, name) for name in defaults if name not in ports and hasattr(self, name)}
+        return {name: _plain(name, value) for name, value in kept.items() if value != defaults[name]}
 
     @property
     def module_name(self) -> str:
-        parts = [f"{key}{value}" for key, value in self.parameters().items()]
+        parts = [suffix(name, value) for name, value in self.parameters().items()]
         return re.sub(r"[^A-Za-z0-9_]", "_", "_".join([base_name(self), *parts]))
 
     def build(self, platform: Any) -> Elaboratable:

@@ -52,9 +52,6 @@ class EventCounter(Block):
         self.step_width = step_width
         super().__init__({"step": In(step_width), "clear": In(1), "count": Out(width)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.width, "s": self.step_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.d.sync += self.count.eq(self.count + self.step)

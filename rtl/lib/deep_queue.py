@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -47,9 +47,6 @@ class DeepQueue(Block):
         self.depth = depth
         self.spilled = spilled
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
-
-    def parameters(self) -> dict[str, Any]:
-        return {"w": Shape.cast(self.shape).width, "d": self.depth, "s": self.spilled}
 
     def build(self, platform: Any) -> Module:
         m = Module()

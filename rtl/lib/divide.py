@@ -41,9 +41,6 @@ class CeilingDivider(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         width = self.width

@@ -41,7 +41,7 @@ class StickyError(Block):
         super().__init__({"raised": In(len(codes)), "clear": In(1), "error": Out(codes)})
 
     def parameters(self) -> dict[str, Any]:
-        return {"": self.codes.__name__.lower()}
+        return {"codes": self.codes.__name__.lower()}
 
     def build(self, platform: Any) -> Module:
         m = Module()

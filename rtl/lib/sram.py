@@ -80,9 +80,6 @@ class SramBank(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"d": self.depth, "w": self.width, "g": self.granularity}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         in_block = self.depth > LUT_RAM_DEPTH and self.depth * self.width >= BLOCK_BITS

@@ -36,9 +36,6 @@ class SteadyFor(Block):
         self.cycles = cycles
         super().__init__({"condition": In(1), "steady": Out(1)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.cycles}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         held_for = Signal(range(self.cycles + 1))

@@ -6,7 +6,7 @@ while ``valid`` is high and ``ready`` is low.
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal
+from amaranth.hdl import Array, Module, Mux, ShapeLike, Signal
 from amaranth.lib import memory, stream
 from amaranth.lib.wiring import In, Out
 
@@ -57,10 +57,6 @@ class StreamQueue(Block):
     @property
     def latency(self) -> int:
         return 2 if self.block_memory else 1
-
-    def parameters(self) -> dict[str, Any]:
-        kind = {"block": 1} if self.block_memory else {}
-        return {"w": Shape.cast(self.shape).width, "d": self.depth, **kind}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -152,9 +148,6 @@ class StreamSkid(Block):
         self.shape = shape
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": Shape.cast(self.shape).width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         full = Signal()  # the item in `spare` waits behind the one at the output
@@ -199,9 +192,6 @@ class StreamRegister(Block):
     def __init__(self, *, shape: ShapeLike) -> None:
         self.shape = shape
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
-
-    def parameters(self) -> dict[str, Any]:
-        return {"w": Shape.cast(self.shape).width}
 
     def build(self, platform: Any) -> Module:
         m = Module()

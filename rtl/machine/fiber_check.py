@@ -57,9 +57,6 @@ class FiberCheck(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def faults(self) -> Sequence[Fault]:
         return (Fault("bad_row", self.wrong, self.coordinate),)
 

@@ -87,9 +87,6 @@ class FiberPlaces(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         table, assembling = self.fiber_table, self.assembling

@@ -175,7 +175,7 @@ class Machine(Block):
         rest = self.offsets | {n: getattr(self, n) for n in ("banks", "outstanding", "burst_beats", "line_beats")}
         rest |= {"engine": self.tile_engine.module_name}
         rest |= {"converters": {name: unit.form for name, unit in self.converters.items()}} if self.converters else {}
-        return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
+        return {"sram_lines": self.sram_lines} | ({"tuning": True} if self.tuning else {}) | {"rest": digest(rest)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -47,9 +47,6 @@ class LoadSwitch(Block):
         port = stream.Signature(sram_write(lanes, line_address_width))
         super().__init__({"a": In(port), "b": In(port), "write": Out(port)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         for one, chosen in ((self.a, self.a.valid), (self.b, ~self.a.valid)):

@@ -103,7 +103,8 @@ class TileControl(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return self.run_control.parameters() | {"a": self.address_width, "w": self.line_address_width}
+        own = {"address_width": self.address_width, "line_address_width": self.line_address_width}
+        return self.run_control.parameters() | own
 
     def events(self) -> Mapping[str, Value]:
         return {name: self.counted[name] for name in self.steps}

@@ -75,9 +75,6 @@ class BeatSender(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.data_width, "n": self.clients, "o": self.outstanding, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.order = order = StreamQueue(shape=self.bursts.payload.shape(), depth=max(2, self.outstanding))

@@ -57,9 +57,6 @@ class BurstArbiter(Block):
             {"bursts": In(stream.Signature(burst)).array(clients), "chosen": Out(stream.Signature(self.shape))}
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.clients, "w": self.shape.size}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         if self.clients == 1:

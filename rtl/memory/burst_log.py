@@ -60,9 +60,6 @@ class BurstLog(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.clients, "o": self.outstanding, "a": self.width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         index_width = max(1, (self.outstanding - 1).bit_length())

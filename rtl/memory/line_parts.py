@@ -59,9 +59,6 @@ class PartJoiner(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.beat_bits, "n": self.parts}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         joined = Signal(self.parts * self.beat_bits, reset_less=True)
@@ -126,9 +123,6 @@ class LineJoiner(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.beat_bits, "n": self.parts, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.joiner = joiner = PartJoiner(beat_bits=self.beat_bits, parts=self.parts)
@@ -181,9 +175,6 @@ class LineSplitter(Block):
                 "write_data": Out(stream.Signature(write_beat(beat_bits))),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.beat_bits, "n": self.parts, "a": self.address_width}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.unit import Fault, Unit
 from ..types import read_request, write_beat, write_request
 from .axi4 import Axi4Signature
-from .read_engine import ReadEngine, counted, error_report
+from .read_engine import ReadEngine, error_report
 from .request_splitter import checked_clients
 from .write_engine import WriteEngine
 
@@ -136,16 +136,6 @@ class MemoryEngine(Unit):
                 "write_beat": Out(writers),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "w": self.data_width,
-            "a": self.address_width,
-            "r": counted(self.reader_depth),
-            "s": counted(self.writer_depth),
-            "o": self.outstanding,
-            "b": self.burst_beats,
-        }
 
     def faults(self) -> Sequence[Fault]:
         error, at = self.error, self.error.address

@@ -15,7 +15,7 @@ from .burst_arbiter import BurstArbiter
 from .burst_log import BurstLog
 from .request_splitter import RequestSplitter, burst_limit, burst_request, checked_clients
 
-__all__ = ["BLOCK_MEMORY_DEPTH", "NORMAL_MEMORY", "ReadEngine", "counted", "error_report"]
+__all__ = ["BLOCK_MEMORY_DEPTH", "NORMAL_MEMORY", "ReadEngine", "error_report"]
 
 BLOCK_MEMORY_DEPTH = 64  # queues of this depth or more go to block memory: they pass it one cycle later
 NORMAL_MEMORY = 0b0011  # AxCACHE: normal, non-cacheable, bufferable
@@ -36,13 +36,6 @@ def error_report(*, clients: int, address_width: int) -> data.StructLayout:
             "address": address_width,
         }
     )
-
-
-def counted(numbers: Sequence[int]) -> str:
-    """Numbers as part of a module name: 4x16 when there are four and all are 16."""
-    if len(set(numbers)) == 1:
-        return f"{len(numbers)}x{numbers[0]}"
-    return "_".join(str(number) for number in numbers)
 
 
 class ReadEngine(Block):
@@ -132,16 +125,6 @@ class ReadEngine(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "w": self.data_width,
-            "a": self.address_width,
-            "i": self.id_width,
-            "o": self.outstanding,
-            "b": self.burst_beats,
-            "d": counted(self.reader_depth),
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         bus = self.bus
@@ -230,7 +213,7 @@ class ReadEngine(Block):
             limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, capacity=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
-            credit=depth,
+            credit_init=depth,
         )
         queue = StreamQueue(shape=self.data_width, depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH)
         m.submodules[f"splitter{n}"] = splitter

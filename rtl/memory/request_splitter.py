@@ -64,7 +64,7 @@ class RequestSplitter(Block):
         Largest count that ``burst.payload.beats`` can show, at least ``limit``. Equal for all clients of an engine.
     credit_limit : int
         Largest value of ``credit``, at least ``limit``.
-    credit : int
+    credit_init : int
         Its value at the begin.
 
     Members
@@ -89,7 +89,7 @@ class RequestSplitter(Block):
     latency = 3
 
     def __init__(
-        self, *, address_width: int, line_bytes: int, limit: int, burst_beats: int, credit_limit: int, credit: int
+        self, *, address_width: int, line_bytes: int, limit: int, burst_beats: int, credit_limit: int, credit_init: int
     ) -> None:
         if limit < 1 or limit & (limit - 1) or limit * line_bytes > PAGE_BYTES:
             raise ValueError(f"Burst limit must be a power of two of at most {PAGE_BYTES // line_bytes}, not {limit!r}")
@@ -100,7 +100,7 @@ class RequestSplitter(Block):
         self.limit = limit
         self.burst_beats = burst_beats
         self.credit_limit = credit_limit
-        self.credit_init = credit
+        self.credit_init = credit_init
         self.line_shift = (line_bytes - 1).bit_length()
         self.burst_shape = burst_request(line_address_width=address_width - self.line_shift, burst_beats=burst_beats)
         super().__init__(
@@ -108,20 +108,10 @@ class RequestSplitter(Block):
                 "request": In(stream.Signature(read_request(address_width))),
                 "burst": Out(stream.Signature(self.burst_shape)),
                 "earned": In(1),
-                "credit": Out(range(credit_limit + 1), init=credit),
+                "credit": Out(range(credit_limit + 1), init=credit_init),
                 "busy": Out(1),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "a": self.address_width,
-            "w": self.line_bytes * 8,
-            "l": self.limit,
-            "b": self.burst_beats,
-            "c": self.credit_limit,
-            "i": self.credit_init,
-        }
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -88,9 +88,6 @@ class WindowGuard(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"a": self.address_width, "w": 8 * self.line_bytes, "i": self.id_width, "b": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         in_page = min((PAGE_BYTES // self.line_bytes - 1).bit_length(), self.line_width)

@@ -78,15 +78,6 @@ class WriteClient(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "w": self.data_width,
-            "a": self.address_width,
-            "d": self.depth,
-            "o": self.outstanding,
-            "b": self.burst_beats,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         depth = self.depth
@@ -96,7 +87,7 @@ class WriteClient(Block):
             limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, capacity=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
-            credit=0,
+            credit_init=0,
         )
         # A word leaves block RAM near the end of a cycle, so it waits in a register to be chosen among those of all clients.
         shape = write_beat(self.data_width)

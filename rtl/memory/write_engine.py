@@ -13,7 +13,7 @@ from .axi4 import Axi4Signature, Burst
 from .beat_sender import BeatSender
 from .burst_arbiter import BurstArbiter
 from .burst_log import BurstLog
-from .read_engine import NORMAL_MEMORY, counted, error_report
+from .read_engine import NORMAL_MEMORY, error_report
 from .request_splitter import burst_request, checked_clients
 from .window_guard import WindowGuard
 from .write_client import WriteClient
@@ -125,16 +125,6 @@ class WriteEngine(Block):
                 "beat": Out(writers),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "w": self.data_width,
-            "a": self.address_width,
-            "i": self.id_width,
-            "o": self.outstanding,
-            "b": self.burst_beats,
-            "d": counted(self.writer_depth),
-        }
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -73,9 +73,6 @@ class BitPacker(Block):
     def latency(self) -> int:
         return 3 + self.stages
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "w": self.width, "s": self.stages}
-
     # A group goes through the placer (where each record lies, counted from the beat that is being filled), passes of one
     # completed beat each, the shifter's stages, and `beat`.
     def build(self, platform: Any) -> Module:

@@ -83,9 +83,6 @@ class BitUnpacker(Block):
     def request_latency(self) -> int:
         return (5 if self.lanes * self.width > self.beat_bits else 4) + self.stages
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "w": self.width, "s": self.stages, "c": self.count_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         sizes = {"beat_bits": self.beat_bits, "lanes": self.lanes, "width": self.width}

@@ -66,9 +66,6 @@ class BlockFlags(StreamPipeline):
         self.columns = columns
         super().__init__(taken=touching_vector(inputs, columns), given=flagged_vector(inputs, columns))
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.inputs, "c": self.columns}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         advance, arrives = self._handshakes(m)

@@ -60,9 +60,6 @@ class ClusterCounter(StreamPipeline):
             given=data.ArrayLayout(counted_item(inputs, key_width), inputs),
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.inputs, "k": self.key_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         advance, _ = self._handshakes(m)

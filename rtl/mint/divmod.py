@@ -68,9 +68,6 @@ class Divmod(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "w": self.width, "d": self.divisor_width}
-
     @property
     def latency(self) -> int:
         raise NotImplementedError
@@ -147,9 +144,6 @@ class RestoringDivmod(Divmod):
             raise ValueError(f"Bits of a stage must be 1 or 2, not {bits_per_stage!r}")
         self.bits_per_stage = bits_per_stage
         super().__init__(lanes=lanes, width=width, divisor_width=divisor_width)
-
-    def parameters(self) -> dict[str, Any]:
-        return super().parameters() | {"b": self.bits_per_stage}
 
     @property
     def latency(self) -> int:

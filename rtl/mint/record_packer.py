@@ -81,9 +81,6 @@ class RecordPacker(Block):
     def latency(self) -> int:
         return self.packer.latency
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.packer = packer = self.packer

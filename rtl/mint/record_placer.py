@@ -70,9 +70,6 @@ class RecordPlacer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "w": self.width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         count, beat = self.lanes, self.beat_bits

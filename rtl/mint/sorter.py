@@ -96,9 +96,6 @@ class Sorter(StreamPipeline):
     def latency(self) -> int:
         return len(network_levels(self.inputs))
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.inputs, "k": self.key_width, "p": self.payload_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         advance, _ = self._handshakes(m)

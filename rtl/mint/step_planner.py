@@ -87,9 +87,6 @@ class StepPlanner(Block):
     def latency(self) -> int:
         return 5 if self.beyond_a_beat else 4
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "w": self.width, "c": self.count_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         count = self.lanes

@@ -89,9 +89,6 @@ class TreeBuilder(Block):
     def latency(self) -> int:
         return self._sums.latency + 1
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.inputs, "w": self.width, "c": self.count_bits, "p": self.form}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.sums = sums = self._sums

@@ -80,9 +80,6 @@ class Collector(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "l": self.lanes, "d": self.depth, "n": self.scratch_slots}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         pe = range(max(2, self.pes))

@@ -125,9 +125,6 @@ class Dispatcher(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.scratch_slots}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         ticket = self.tickets.payload

@@ -54,9 +54,6 @@ class JobSwitch(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         ready = Array(job.ready for job in self.jobs)

@@ -79,10 +79,6 @@ class KeptLines(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "s": self.line_address_width, "m": self.most}
-        return sizes | ({} if (self.runs, self.pending) == (RUNS, LINES) else {"r": self.runs, "p": self.pending})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.runs = runs = StreamQueue(shape=self.requests.payload.shape(), depth=self.runs)

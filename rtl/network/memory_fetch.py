@@ -119,6 +119,7 @@ class MemoryFetch(Block):
         check_integer("Kept lines", kept_lines, 1, 1 << 10)
         self.kept_runs = kept_runs
         self.kept_lines = kept_lines
+        self.packed = bool(packed)
         self.carries = carries = leaf_carries(pes, radix) if packed else 1
         super().__init__(
             {
@@ -135,20 +136,6 @@ class MemoryFetch(Block):
                 "idle": Out(1),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        kept = {"q": self.kept_runs, "w": self.kept_lines}
-        return {
-            "p": self.pes,
-            "r": self.radix,
-            "l": self.lanes,
-            "a": self.address_width,
-            "n": self.leaf_lines,
-            "d": self.pending,
-            "s": self.line_address_width,
-            "k": self.scratch_slots,
-            **(kept if (self.kept_runs, self.kept_lines) != (RUNS, LINES) else {}),
-        } | ({"c": self.carries} if self.carries > 1 else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -53,9 +53,6 @@ class PePicker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         free = Signal(self.pes)

@@ -95,9 +95,6 @@ class RowGrouper(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         radix = self.radix

@@ -90,9 +90,6 @@ class ScratchMerger(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.scratch_slots}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         scratch_slots = range(self.scratch_slots)

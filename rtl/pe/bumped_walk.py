@@ -108,9 +108,6 @@ class BumpedWalk(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "r": self.region, "l": self.lanes, "i": self.index_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         first = self.entries - self.region  # of the bumped entries

@@ -60,9 +60,6 @@ class BusLanes(Block):
         self.vector = vector
         super().__init__({"i": In(stream.Signature(bus_cycle(words))), "o": Out(stream.Signature(bus_data(vector)))})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.words, "v": self.vector}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         words = self.i.payload.words

@@ -81,9 +81,6 @@ class BusPacker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.words, "v": self.vector, "l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         most = {acf: acf.data_per_cycle(self.words, self.vector) for acf in Acf}

@@ -60,9 +60,6 @@ class ColumnCheck(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         # Of each PE the nonzero that would be its next one, and the row of the last one.

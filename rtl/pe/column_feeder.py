@@ -86,9 +86,6 @@ class ColumnFeeder(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "e": self.entries, "r": self.region, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         pe_bits = bits_of_index(self.pes)

@@ -76,9 +76,6 @@ class ColumnLoader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "r": self.region, "i": self.index_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         word = self.weights.payload

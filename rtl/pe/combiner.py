@@ -39,9 +39,6 @@ class PairCombiner(Block):
         self.latency = operator_latencies(value)[0] + 2
         super().__init__({"i": In(merged_nonzero()), "o": Out(merged_nonzero()), "advance": In(1)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.add = add = arithmetic(self.value)[0]()
@@ -113,9 +110,6 @@ class CombinerCascade(Block):
         self.stages = radix.bit_length() - 1
         self.latency = self.stages * (operator_latencies(value)[0] + 2)
         super().__init__({"i": In(merged_nonzero()), "o": Out(merged_nonzero()), "advance": In(1)})
-
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "v": self.value}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -132,26 +132,13 @@ class GustavsonPe(Block):
         """Cycles from the last item of a job leaving the leaves to the last word of its fiber, without stalls."""
         return (self.radix.bit_length() - 1) + self._pipeline + 1
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "r": self.radix,
-            "l": self.lanes,
-            "s": self.line_address_width,
-            "a": self.address_width,
-            "v": self.value,
-            "n": self.leaf_lines,
-            "q": self.queue_lines,
-            "j": self.jobs,
-            "p": self.sram_pending,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.intake = intake = JobIntake(
             radix=self.radix,
             lanes=self.lanes,
             address_width=self.address_width,
-            jobs=self.jobs,
+            jobs_under_way=self.jobs,
             margin=2 * self.radix + SETTLE,
         )
         m.submodules.buffer = buffer = LeafBuffer(

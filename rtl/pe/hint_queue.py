@@ -46,9 +46,6 @@ class HintQueue(Block):
         hint = node_hint(nodes)
         super().__init__({"hint": In(hint), "failed": In(hint), "waiting": Out(1), "node": Out(index_width(nodes))})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "h": self.node_hints}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         arrived = Signal(node_hint(self.nodes))  # one that came in the cycle before, and was not given out at once

@@ -31,7 +31,7 @@ class JobIntake(Block):
     ----------
     radix, lanes, address_width : int
         See :class:`rtl.pe.gustavson.GustavsonPe`.
-    jobs : int
+    jobs_under_way : int
         Jobs from their first leaf to ``job_over``, power of two.
     margin : int
         Nonzeros that may be left of the jobs before when another one begins: what is merged while its leaves come in.
@@ -56,14 +56,14 @@ class JobIntake(Block):
     One leaf a cycle.
     """
 
-    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, margin: int) -> None:
+    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs_under_way: int, margin: int) -> None:
         check_power_of_two("Merge radix", radix, 2, 256)
         check_power_of_two("Lanes", lanes, 2, 64)
-        check_power_of_two("Jobs under way", jobs, 2, 16)
+        check_power_of_two("Jobs under way", jobs_under_way, 2, 16)
         self.radix = radix
         self.lanes = lanes
         self.address_width = address_width
-        self.jobs_under_way = jobs
+        self.jobs_under_way = jobs_under_way
         self.margin = margin
         super().__init__(
             {
@@ -72,15 +72,12 @@ class JobIntake(Block):
                 "unpacks": Out(stream.Signature(unpack_leaf(lanes))),
                 "jobs": Out(stream.Signature(range(radix + 1))),
                 "weight_enable": Out(1),
-                "weight_index": Out(range(radix * jobs)),
+                "weight_index": Out(range(radix * jobs_under_way)),
                 "weight": Out(weight_entry()),
                 "merged": In(1),
                 "job_over": In(1),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way, "e": self.margin}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -79,16 +79,6 @@ class LeafBuffer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "r": self.radix,
-            "l": self.lanes,
-            "n": self.leaf_lines,
-            "a": self.address_width,
-            "s": self.line_address_width,
-            "p": self.pending,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         shape = {"radix": self.radix, "lanes": self.lanes, "leaf_lines": self.leaf_lines}

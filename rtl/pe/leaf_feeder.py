@@ -68,15 +68,6 @@ class LeafFeeder(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "r": self.radix,
-            "l": self.lanes,
-            "n": self.leaf_lines,
-            "a": self.address_width,
-            "s": self.line_address_width,
-        }
-
     def _burst_fits(self, leaf: Value, used: Value) -> Value:
         """A burst more fits into the line slots of ``leaf`` now that ``used`` of them are left in use."""
 

@@ -99,9 +99,6 @@ class FirstRequests(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "n": self.leaf_lines, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         burst, long_burst = memory_burst(self.leaf_lines), memory_burst(long_leaf_lines(self.leaf_lines))
@@ -162,9 +159,6 @@ class NextRequest(Block):
         self.address_width = address_width
         request = leaf_request(lanes, address_width, leaf_lines)
         super().__init__({"made": In(request), "long": In(1), "following": Out(request)})
-
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "n": self.leaf_lines, "a": self.address_width}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -67,9 +67,6 @@ class LeafUnpacker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "n": self.leaf_lines}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lane_bits = index_width(self.lanes)

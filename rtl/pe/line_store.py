@@ -71,9 +71,6 @@ class LineStore(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "n": self.leaf_lines, "p": self.pending}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.expected = expected = StreamQueue(shape=range(self.radix), depth=self.pending)

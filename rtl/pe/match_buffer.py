@@ -85,9 +85,6 @@ class MatchBuffer(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "l": self.lanes, "n": self.named}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         kept = [Signal(flagged_word(), name=f"entry{n}", reset_less=True) for n in range(self.entries)]

@@ -58,7 +58,7 @@ class MergeLevel(Block):
         Leaves below a node, power of two.
     leaf_bits : int
         Width of ``leaf`` in the children's items; in this level's items it is one more, the new bit on top.
-    jobs : int
+    waiting_jobs : int
         Jobs that may wait.
 
     Members
@@ -73,13 +73,13 @@ class MergeLevel(Block):
     children's heads, which are registers; it goes into registers and RAMs of this level and of the one below.
     """
 
-    def __init__(self, *, nodes: int, span: int, leaf_bits: int, jobs: int) -> None:
+    def __init__(self, *, nodes: int, span: int, leaf_bits: int, waiting_jobs: int) -> None:
         check_power_of_two("Nodes of a level", nodes, 2, 128)
         check_power_of_two("Leaves below a node", span, 2, 128)
         self.nodes = nodes
         self.span = span
         self.leaf_bits = leaf_bits
-        self.waiting_jobs = jobs
+        self.waiting_jobs = waiting_jobs
         super().__init__(
             {
                 "jobs": In(stream.Signature(range(nodes * span + 1))),
@@ -87,9 +87,6 @@ class MergeLevel(Block):
                 "heads": In(heads(nodes // 2, leaf_bits + 1)),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.span, "b": self.leaf_bits, "j": self.waiting_jobs}
 
     def build(self, platform: Any) -> Module:
         m = Module()

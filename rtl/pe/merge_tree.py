@@ -23,7 +23,7 @@ class MergeRoot(Block):
     ----------
     radix : int
         Leaves of the whole tree.
-    jobs : int
+    waiting_jobs : int
         Jobs that may wait.
 
     Members
@@ -37,10 +37,10 @@ class MergeRoot(Block):
     Timing: an item that is named is in ``merged`` 2 cycles after; no cycle is lost between jobs.
     """
 
-    def __init__(self, *, radix: int, jobs: int) -> None:
+    def __init__(self, *, radix: int, waiting_jobs: int) -> None:
         check_power_of_two("Merge radix", radix, 2, 256)
         self.radix = radix
-        self.waiting_jobs = jobs
+        self.waiting_jobs = waiting_jobs
         self.leaf_bits = radix.bit_length() - 1
         super().__init__(
             {
@@ -50,9 +50,6 @@ class MergeRoot(Block):
                 "starved": Out(1),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "j": self.waiting_jobs}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -146,17 +143,17 @@ class MergeTree(Block):
         return 2 * self.leaf_bits
 
     def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "j": self.waiting_jobs}
+        return {"radix": self.radix, "jobs": self.waiting_jobs}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         levels: list[MergeLevel | MergeRoot] = []
         for leaf_bits in range(self.leaf_bits - 1):
             span = 2 << leaf_bits
-            level = MergeLevel(nodes=self.radix // span, span=span, leaf_bits=leaf_bits, jobs=self.waiting_jobs)
+            level = MergeLevel(nodes=self.radix // span, span=span, leaf_bits=leaf_bits, waiting_jobs=self.waiting_jobs)
             m.submodules[f"level{self.radix // span}"] = level
             levels.append(level)
-        m.submodules.root = root = MergeRoot(radix=self.radix, jobs=self.waiting_jobs)
+        m.submodules.root = root = MergeRoot(radix=self.radix, waiting_jobs=self.waiting_jobs)
         levels.append(root)
 
         connect(m, levels[0].children, flipped(self.leaves))

@@ -70,9 +70,6 @@ class NodeStore(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.node_depth, "b": self.leaf_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         sweep = Sweep(m, self.nodes // 2)

@@ -61,9 +61,6 @@ class FiberPacker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "q": self.queue_lines}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.words = words = StreamQueue(

@@ -89,9 +89,6 @@ class RowJoiner(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "l": self.lanes, "v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         item = data.StructLayout({"coordinate": COORDINATE_WIDTH, "value": VALUE_WIDTH, "present": 1, "closes": 1})

@@ -64,9 +64,6 @@ class Scaler(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "j": self.jobs, "v": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.multiply = multiply = arithmetic(self.value)[1]()

@@ -74,9 +74,6 @@ class SlotUsage(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "n": self.leaf_lines}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lines, long_lines = self.leaf_lines, long_leaf_lines(self.leaf_lines)

@@ -89,9 +89,6 @@ class VectorMac(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"v": self.vector, "t": self.value}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         make_adder, _ = arithmetic(self.value)

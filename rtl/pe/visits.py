@@ -77,9 +77,6 @@ class VisitScheduler(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.node_depth}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         width = index_width(self.nodes)

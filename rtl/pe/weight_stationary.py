@@ -116,16 +116,6 @@ class WeightStationaryPe(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "w": self.words,
-            "v": self.vector,
-            "e": self.entries,
-            "r": self.region,
-            "i": self.index_width,
-            "t": self.value,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.lanes = lanes = BusLanes(words=self.words, vector=self.vector)

@@ -121,9 +121,6 @@ class WeightStationaryArray(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, **self._pes[0].parameters()}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         pes = self._pes

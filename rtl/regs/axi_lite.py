@@ -112,7 +112,7 @@ class RegisterBank(Block):
         return [register for register in self.registers if register.role in roles]
 
     def parameters(self) -> dict[str, Any]:
-        return {"a": self.address_width, "c": digest(self.constants)}
+        return {"address_width": self.address_width, "constants": digest(self.constants)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -88,7 +88,7 @@ class CounterBank(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"w": self.width, "n": len(self.counters)}
+        return {"width": self.width, "counters": len(self.counters)}
 
     @property
     def turn(self) -> int:

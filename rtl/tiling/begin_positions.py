@@ -73,9 +73,6 @@ class BeginPositions(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {} if self.b_fibers == "k" else {"f": self.b_fibers}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         at_begin, at_end, moves = self.at_begin, self.at_end, self.moves

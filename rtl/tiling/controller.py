@@ -123,10 +123,6 @@ class TilingController(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        fibers = {} if self.b_fibers == "k" else {"f": self.b_fibers}
-        return {"l": self.lanes, "a": self.address_width} | ({"t": 1} if self.tuning else {}) | fibers
-
     def events(self) -> Mapping[str, Value]:
         adjusts = {"tuning_adjustments": self.event_adjust} if self.tuning else {}
         return {"tiles_total": self.event_tile, "tiles_skipped": self.event_skip, **adjusts}

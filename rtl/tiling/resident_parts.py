@@ -57,9 +57,6 @@ class ResidentParts(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"t": 1} if self.tuning else {}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         fields = {"a": ["begin_i", "begin_k"], "b": ["begin_k", "begin_j"]}

@@ -59,9 +59,6 @@ class RunMonitor(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.patience_bits}
-
     def faults(self) -> Sequence[Fault]:
         return (Fault("stalled", self.expired, self.waiting),)
 

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..lib.block import Block, digest
+from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..regs.map import ERRORS, ORDERS
 from ..types import COORDINATE_WIDTH, LISTED_ENTRY_WIDTH, MOST_PARTS
@@ -101,13 +101,6 @@ class SchemeCheck(Block):
                 "detail": Out(64),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        sizes: dict[str, Any] = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
-        sizes |= {} if self.b_fibers == "k" else {"f": self.b_fibers}
-        sizes |= {"p": 1} if self.packed else {}
-        sizes |= {"m": self.most_columns} if self.most_columns else {}
-        return sizes | {"o": digest(self.offsets)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

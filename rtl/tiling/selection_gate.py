@@ -96,9 +96,6 @@ class SelectionGate(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return ({} if self.named else {"n": 0}) | ({"l": self.lanes} if self.lanes else {})
-
     def events(self) -> Mapping[str, Value]:
         return {"stall_load": self.event_stall}
 

@@ -67,9 +67,6 @@ class ShapeScore(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         shift = (self.lanes - 1).bit_length()

@@ -55,9 +55,6 @@ class TileCounts(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"t": 1} if self.tuning else {}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         for rank, name in enumerate("ijk"):

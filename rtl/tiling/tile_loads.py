@@ -63,9 +63,6 @@ class TileLoads(Block):
             outputs += [f"{name}_{part}" for name in ("load", "loading")]
         super().__init__({**{name: In(1) for name in inputs}, **{name: Out(1) for name in outputs}})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"t": 1} if self.tuning else {}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         compared = Signal()

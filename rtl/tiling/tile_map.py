@@ -66,9 +66,6 @@ class TileMap(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width} | ({"r": 1} if self.ranged else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         bits = (64 * self.lanes - 1).bit_length()

@@ -74,9 +74,6 @@ class TileOccupancy(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width} | ({"r": 1} if self.ranged else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         maps = {"lanes": self.lanes, "address_width": self.address_width, "ranged": self.ranged}

@@ -80,9 +80,6 @@ class TuningUnit(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         sizes = {"lanes": self.lanes, "line_address_width": self.line_address_width}

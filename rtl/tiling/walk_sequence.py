@@ -64,9 +64,6 @@ class WalkSequence(Block):
             outputs += ["decide"]
         super().__init__({**{name: In(1) for name in inputs}, **{name: Out(1) for name in outputs}})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"t": 1} if self.tuning else {}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         tuned: Value = self.tuned if self.tuning else Const(0, 1)

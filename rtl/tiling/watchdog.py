@@ -42,9 +42,6 @@ class Watchdog(Block):
         self.patience_bits = patience_bits
         super().__init__({"running": In(1), "moved": In(1), "expired": Out(1)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.patience_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         still = Signal(self.patience_bits + 1)

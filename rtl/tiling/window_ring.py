@@ -61,9 +61,6 @@ class WindowRing(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         window, out = self.window, self.ring

@@ -65,9 +65,6 @@ class WindowTable(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         per_beat = self.lanes // ENTRY_LANES

@@ -27,9 +27,6 @@ class Adder(Block):
         self.step = step
         super().__init__({"i": In(width), "o": Out(width)})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.width, "s": self.step}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.d.sync += self.o.eq(self.i + self.step)
@@ -61,6 +58,9 @@ class Alike(Block):
     def __init__(self, *, step: int) -> None:
         self.step = step
         super().__init__({"i": In(4), "o": Out(4)})
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -146,6 +146,9 @@ class Lookup(Block):
         self.init = init
         super().__init__({"enable": In(1), "i": In(Pair), "o": Out(Pair)})
 
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
     def build(self, platform: Any) -> Module:
         m = Module()
         index = Signal(4)
@@ -168,6 +171,9 @@ class Keyword(Block):
         self.port = port
         self.inside = signal, memory, submodule
         super().__init__({"i": In(8), port: Out(8)})
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -90,7 +90,7 @@ def test_register_files_with_other_constants_have_other_names():
         for given in ([], *([f"{parameter.name}=33"] for parameter in kind.parameters))
     }
     assert len(names) == 1 + len(kind.parameters)
-    assert all(re.fullmatch(r"register_file_a\d+_c[0-9a-f]{8}", name) for name in names)
+    assert all(re.fullmatch(r"register_file_address_width\d+_constants_[0-9a-f]{8}", name) for name in names)
 
 
 @pytest.mark.parametrize("given", [["readers=1"], ["writers=1"], ["readers=1", "writers=1"]], ids=" ".join)

@@ -35,12 +35,12 @@ def body(text: str) -> str:
 
 def test_equal_blocks_are_one_module():
     verilog = emit(Chain(length=4), origin="a test")
-    assert verilog.sources == ["adder_s1.sv", "adder_s5.sv", "chain.sv"]
+    assert verilog.sources == ["adder.sv", "adder_step5.sv", "chain.sv"]
     assert re.findall(r"(?m)^  (\w+) (stage\d) \($", verilog.files["chain.sv"]) == [
-        ("adder_s1", "stage0"),
-        ("adder_s1", "stage1"),
-        ("adder_s1", "stage2"),
-        ("adder_s5", "stage3"),
+        ("adder", "stage0"),
+        ("adder", "stage1"),
+        ("adder", "stage2"),
+        ("adder_step5", "stage3"),
     ]
     for name in verilog.sources:
         assert re.findall(r"(?m)^module (\w+)", verilog.files[name]) == [name.removesuffix(".sv")]
@@ -55,8 +55,8 @@ def test_head_tells_where_a_module_comes_from():
         "// Source: tests.gen.blocks.Chain\n"
         "//\n"
         "// Instances:\n"
-        "//   2 x adder_s1\n"
-        "//   1 x adder_s5\n"
+        "//   2 x adder\n"
+        "//   1 x adder_step5\n"
         "\n"
         "module chain (\n"
     )
@@ -385,5 +385,6 @@ def test_generator_as_a_command(tmp_path):
     assert (blocked.returncode, blocked.stderr) == (2, f"python -m gen: {reason}\n")
 
 
-def test_adder_names_its_parameters():
-    assert Adder(width=3, step=2).module_name == "adder_w3_s2"
+def test_names_tell_parameters_without_their_defaults():
+    assert Adder(width=3, step=2).module_name == "adder_width3_step2"
+    assert Adder(width=3).module_name == "adder_width3"

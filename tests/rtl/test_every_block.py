@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtl.lib.block import Block
+from rtl.lib.block import Block, constructor_defaults
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "rtl").rglob("*.py"))
@@ -55,3 +55,18 @@ def test_a_block_refuses_impossible_parameters(block: type[Block]) -> None:
 def test_a_block_says_its_latency_and_throughput() -> None:
     said = re.compile(r"^Timing(\n-+$|: )", re.MULTILINE)
     assert [b.__name__ for b in BLOCKS if b is not Block and not said.search(inspect.getdoc(b) or "")] == []
+
+
+def test_a_block_keeps_its_parameters_under_their_own_names() -> None:
+    """They are in its module name then, and no two builds share one. Bases of other blocks leave it to these."""
+    forgotten = {}
+    for block in BLOCKS:
+        own = block.parameters is not Block.parameters or block.module_name is not Block.module_name
+        if own or any(other is not block and issubclass(other, block) for other in BLOCKS):
+            continue
+        sources = [inspect.getsource(base) for base in block.__mro__ if base.__module__.startswith("rtl.")]
+        kept = set(re.findall(r"self\.(\w+)(?=(?:, self\.\w+)* = )", "\n".join(sources)))
+        kept -= set(re.findall(r'"(\w+)": (?:In|Out)\(', "\n".join(sources)))
+        if missing := {*constructor_defaults(block)} - kept:
+            forgotten[block.__name__] = missing
+    assert forgotten == {}

@@ -29,10 +29,6 @@ class OnSlowMemory(Component):
         members = dict(control.signature.members)
         super().__init__({name: members[name] for name in members if name != "base" and not name.startswith("memory_")})
 
-    def parameters(self) -> dict[str, Any]:
-        """Of the controller."""
-        return self.control.parameters()
-
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.control = control = self.control

@@ -24,8 +24,7 @@ class BuffetAgainstModel(Spec):
 
     def claims(self, m: Module) -> None:
         m.submodules.buffet = buffet = self.buffet
-        sizes = buffet.parameters()
-        entries, answers = sizes["e"], sizes["q"]
+        entries, answers = buffet.control.entries, buffet.control.queue_depth
         free_inputs(m, buffet, but=("capacity",))
         obey_streams(m, buffet)
         capacity = fixed_value(m, range(entries + 1), "capacity")
@@ -100,7 +99,7 @@ class TailorsAsBuffet(Spec):
 
     def claims(self, m: Module) -> None:
         m.submodules.tailors, m.submodules.buffet = tailors, buffet = self.buffers
-        entries = buffet.parameters()["e"]
+        entries = buffet.control.entries
         capacity = fixed_value(m, range(entries + 1), "capacity")
         fifo = fixed_value(m, range(entries + 1), "fifo_entries")
         length = fixed_value(m, len(tailors.tile_length), "tile_length")

@@ -40,8 +40,8 @@ class TailorsAgainstModel(Spec):
 
     def claims(self, m: Module) -> None:
         m.submodules.buffer = buffer = self.buffer
-        sizes = buffer.parameters()
-        entries, index_width, answers = sizes["e"], sizes["i"], sizes["q"]
+        sizes = buffer.control
+        entries, index_width, answers = sizes.entries, sizes.index_width, sizes.queue_depth
         free_inputs(m, buffer, but=("capacity", "fifo_entries", "tile_length"))
         obey_streams(m, buffer)
         widths = (range(entries + 1), range(entries + 1), index_width)
@@ -160,9 +160,8 @@ class _Model:
     def __init__(self, m: Module, buffer: Any, setting: tuple[Value, Value, Value]) -> None:
         self.m, self.buffer = m, buffer
         self.capacity, self.fifo, self.length = setting
-        sizes = buffer.parameters()
-        entries = sizes["e"]
-        self.index_width = sizes["i"]
+        entries = buffer.control.entries
+        self.index_width = buffer.control.index_width
         count = range(entries + 1)
         self.regular = Signal(count, name="model_regular")
         self.region = Signal(count, name="model_region")

@@ -128,7 +128,7 @@ def _rules_of_parts() -> Iterator[Proof]:
         f"LinePacker, of fibers that may have lines of their own: {CLAIM}, or until a flush or restart",
         rules(
             LinePacker,
-            {"lanes": 2, "apart": True},
+            {"lanes": 2, "has_apart": True},
             withdraw=("flush", "restart"),
             steady=("apart",),
             held=("line",),

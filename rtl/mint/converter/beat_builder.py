@@ -66,9 +66,6 @@ class BeatBuilder(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "v": self.value_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

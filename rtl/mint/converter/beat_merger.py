@@ -64,9 +64,6 @@ class BeatMerger(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.banks, "b": self.beat_bits, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.banks)

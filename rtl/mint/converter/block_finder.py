@@ -29,7 +29,7 @@ class BlockFinder(Block):
         Entries a cycle, power of two from 1 to 16.
     value_bits : int
         Bits of a value, 8, 16 or 32.
-    tensors, fibers, blocks : bool
+    tensors, fibers, has_blocks : bool
         Entries have a coordinate before their row; it divides numbers of fibers; it divides by blocks.
 
     Members
@@ -52,20 +52,20 @@ class BlockFinder(Block):
     """
 
     def __init__(
-        self, *, lanes: int, value_bits: int, tensors: bool = False, fibers: bool = False, blocks: bool = True
+        self, *, lanes: int, value_bits: int, tensors: bool = False, fibers: bool = False, has_blocks: bool = True
     ) -> None:
-        if fibers > tensors or not (fibers or blocks):
+        if fibers > tensors or not (fibers or has_blocks):
             raise ValueError("Fibers must be of tensors, and there must be fibers or blocks")
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         self.lanes = lanes
         self.value_bits = value_bits
-        self.tensors, self.fibers, self.has_blocks = bool(tensors), bool(fibers), bool(blocks)
+        self.tensors, self.fibers, self.has_blocks = bool(tensors), bool(fibers), bool(has_blocks)
         # Both as wide, so that one is ready when the other is.
         self.side_bits = COORDINATE_BITS + 1 if fibers else BLOCK_BITS + 1
         width = max(COORDINATE_BITS, self.side_bits)
         sizes = {"lanes": lanes, "width": width, "divisor_width": self.side_bits}
-        self._divmods = {name: ReciprocalDivmod(**sizes) for name in ("rows", "columns")[: 2 if blocks else 1]}
+        self._divmods = {name: ReciprocalDivmod(**sizes) for name in ("rows", "columns")[: 2 if has_blocks else 1]}
         sides = data.StructLayout(dict.fromkeys(("rows", "columns"), self.side_bits))
         super().__init__(
             {
@@ -81,10 +81,6 @@ class BlockFinder(Block):
     @property
     def latency(self) -> int:
         return self._divmods["rows"].latency + 2
-
-    def parameters(self) -> dict[str, Any]:
-        built = {"t": int(self.tensors), "f": int(self.fibers), "b": int(self.has_blocks)}
-        return {"l": self.lanes, "v": self.value_bits, **built}
 
     def build(self, platform: Any) -> Module:
         m = Module()

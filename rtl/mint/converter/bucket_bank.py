@@ -81,9 +81,6 @@ class BucketBank(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"d": self.depth, "b": self.beat_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         whole = self.beat_bits // 8

@@ -59,9 +59,6 @@ class BucketStarts(Block):
     def latency(self) -> int:
         return self._sums.latency
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.banks, "w": self.width, "p": self.form}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.sums = sums = self._sums

@@ -78,10 +78,6 @@ class CellFinder(Block):
     def latency(self) -> int:
         return self._divmod.latency if self.divides else 0
 
-    def parameters(self) -> dict[str, Any]:
-        built = {"d": int(self.divides), "h": int(self.hosted), "t": int(self.tensors)}
-        return {"l": self.lanes, "v": self.value_bits, **built}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         cells, groups = self.cells, self.groups

@@ -71,9 +71,6 @@ class ChunkPicker(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "v": self.value_bits, "f": int(self.floating)}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.chunks = chunks = StreamRegister(shape=self.chunks.payload.shape())

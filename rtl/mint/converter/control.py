@@ -118,15 +118,6 @@ class ConverterControl(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "v": self.value_bits,
-            "a": self.address_width,
-            "c": self.counters,
-            "x": self.conversions.name,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         state = Signal(_State)

@@ -115,6 +115,7 @@ class ConverterCore(Block):
         self.counters = counters
         self.sram_bytes = sram_bytes
         self.beat_bits = beat_bits
+        self.lane_bits = lane_bits
         self.lanes = min(MOST_LANES, beat_bits // lane_bits)
         self.address_width = address_width
         self.burst_beats = burst_beats
@@ -141,19 +142,6 @@ class ConverterCore(Block):
                 **(CORE_PORTS if form == HOST else {}),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "a": self.address_width,
-            "n": self.burst_beats,
-            "v": self.value,
-            "p": self.form,
-            "c": self.counters,
-            "s": self.sram_bytes,
-            "l": self.lanes,
-            "x": self.conversions.name,
-        }
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -307,7 +295,7 @@ def _find_blocks(m: Module, core: ConverterCore, plan: PassPlan, control: Conver
         value_bits=VALUE_BITS[core.value],
         tensors=built.tensors,
         fibers=built.fibers,
-        blocks=built.blocks,
+        has_blocks=built.blocks,
     )
     blocks.domain = "one_pass"
     dividing = Signal(name="dividing_blocks")

@@ -118,8 +118,8 @@ class ConverterCores(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        others = self.core.parameters() | {"p": self.form, "o": self.memory.outstanding, "x": self.conversions.name}
-        return others | {"style": self.style}
+        own = {"form": self.form, "outstanding": self.memory.outstanding, "style": self.style}
+        return self.core.parameters() | own | {"conversions": self.conversions.name}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -112,17 +112,6 @@ class Decoder(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "l": self.lanes,
-            "v": self.value_bits,
-            "f": int(self.floating),
-            "p": self.form,
-            "a": self.address_width,
-            "x": self.conversions.name,
-        }
-
     def faults(self) -> Sequence[Fault]:
         return tuple(Fault(name, getattr(self, f"{name}_error"), getattr(self, f"{name}_number")) for name in FAULTS)
 

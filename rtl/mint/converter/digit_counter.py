@@ -64,9 +64,6 @@ class DigitCounter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"d": self.depth, "w": self.width, "s": self.step_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.counters = counters = UpdateSram(depth=self.depth, width=self.width)

@@ -112,16 +112,6 @@ class Encoder(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "l": self.lanes,
-            "v": self.value_bits,
-            "a": self.address_width,
-            "p": self.form,
-            "x": self.conversions.name,
-        }
-
     def faults(self) -> Sequence[Fault]:
         return (Fault("pointer_overflow", self.overflow, self.number),)
 

@@ -68,9 +68,6 @@ class EntryFilter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "f": int(self.floating), "t": int(self.tensors)}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

@@ -53,9 +53,6 @@ class FieldPipeline(StreamPipeline):
         widths = ("first_bits",) if splits and not tensors else ("first_bits", "second_bits")
         super().__init__(taken=taken, given=given, others={**{name: In(WIDTH) for name in widths}, **(others or {})})
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits}
-
     def _pass_ends(self, m: Module, advance: Signal) -> None:
         """``count`` and ``last`` go along with their group."""
         count = self._register(m, advance, self.i.payload.count, "count")
@@ -88,9 +85,6 @@ class FieldSplitter(FieldPipeline):
 
     def __init__(self, *, lanes: int, value_bits: int, tensors: bool = False) -> None:
         super().__init__(lanes=lanes, value_bits=value_bits, splits=True, tensors=tensors)
-
-    def parameters(self) -> dict[str, Any]:
-        return super().parameters() | {"t": int(self.tensors)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -80,9 +80,6 @@ class LaneRouter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "b": self.banks, "d": self.digit_bits, "w": self.width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = range(self.lanes)

@@ -114,9 +114,6 @@ class PassPlan(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"v": self.value_bits, "a": self.address_width, "s": self.sram_bytes, "x": self.conversions.name}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         settings = self.settings

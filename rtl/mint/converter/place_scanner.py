@@ -79,15 +79,6 @@ class PlaceScanner(Block):
     def latency(self) -> int:
         return self._picker.latency + self._ranks.latency + 1
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "l": self.lanes,
-            "v": self.value_bits,
-            "f": int(self.floating),
-            "p": self.form,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.picker = picker = self._picker

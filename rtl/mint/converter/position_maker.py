@@ -60,9 +60,6 @@ class PositionMaker(StreamPipeline):
             others=shape | {"keyed": In(1)},
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "m": int(self.multiplies), "t": int(self.tensors)}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         advance, _ = self._handshakes(m)

@@ -75,9 +75,6 @@ class RecordMemory(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"s": self.sram_bytes, "b": self.beat_bits, "a": self.address_width, "n": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.sram = sram = ScratchSram(

@@ -99,9 +99,6 @@ class RecordRouter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "b": self.banks, "d": self.most_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.joiner = joiner = FieldJoiner(lanes=self.lanes, value_bits=self.value_bits)

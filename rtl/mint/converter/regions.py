@@ -56,9 +56,6 @@ class RegionReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bytes, "a": self.address_width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         address = Signal(self.address_width)
@@ -136,9 +133,6 @@ class RegionWriter(Block):
                 "number": Out(64),
             }
         )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.beat_bits, "a": self.address_width, "b": self.burst_beats}
 
     def build(self, platform: Any) -> Module:
         m = Module()

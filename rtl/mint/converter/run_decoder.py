@@ -78,9 +78,6 @@ class RunDecoder(Block):
     def latency(self) -> int:
         return self._sums.latency + 1
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "f": int(self.floating), "p": self.form}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

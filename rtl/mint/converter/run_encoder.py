@@ -55,9 +55,6 @@ class RunEncoder(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

@@ -63,9 +63,6 @@ class ScratchSram(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"s": self.size, "b": self.beat_bits, "a": self.address_width, "n": self.burst_beats}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         beat_bytes = self.beat_bits // 8

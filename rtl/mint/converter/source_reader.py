@@ -79,15 +79,6 @@ class SourceReader(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "l": self.lanes,
-            "v": self.value_bits,
-            "a": self.address_width,
-            "x": self.conversions.name,
-        }
-
     def build(self, platform: Any) -> Module:
         m = Module()
         reads = self.conversions.reads

@@ -100,16 +100,6 @@ class TargetWriter(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "l": self.lanes,
-            "v": self.value_bits,
-            "a": self.address_width,
-            "n": self.burst_beats,
-            "x": self.conversions.name,
-        }
-
     def faults(self) -> Sequence[Fault]:
         return tuple(
             Fault(f"{name}_overflow", getattr(self, f"{name}_overflow"), getattr(self, f"{name}_bytes"))

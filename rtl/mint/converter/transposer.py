@@ -139,16 +139,6 @@ class Transposer(Unit):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "b": self.beat_bits,
-            "l": self.lanes,
-            "v": self.value_bits,
-            "a": self.address_width,
-            "c": self.counters,
-            "p": self.form,
-        }
-
     def faults(self) -> Sequence[Fault]:
         return (Fault("scratch_overflow", self.overflow, self.bytes),)
 

@@ -72,9 +72,6 @@ class TreeNodes(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         vector, items = self.vectors.payload, self.vectors.payload.items

@@ -58,9 +58,6 @@ class UpdateSram(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"d": self.depth, "w": self.width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.words = words = SramBank(depth=self.depth, width=self.width)

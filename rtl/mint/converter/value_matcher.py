@@ -64,9 +64,6 @@ class ValueMatcher(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "f": int(self.floating)}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes

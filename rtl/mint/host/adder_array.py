@@ -111,10 +111,6 @@ class AdderArray(Block):
     def shares(self) -> bool:
         return self.form != BARE
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"r": self.rows, "c": self.columns, "w": self.width, "p": self.form}
-        return sizes | ({"n": self.inputs, "l": self.limbs} if self.shares else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         self._stored = [

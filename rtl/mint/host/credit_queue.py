@@ -56,7 +56,7 @@ class CreditQueue(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"i": self._widths[0], "o": self._widths[1], "d": self.depth}
+        return {"asked": self._widths[0], "answered": self._widths[1], "depth": self.depth}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -71,9 +71,6 @@ class DividerRow(Block):
     def latency(self) -> int:
         return 2 * self.width
 
-    def parameters(self) -> dict[str, Any]:
-        return {"s": int(self.shares), "w": self.width}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         valid = Signal(self.width)

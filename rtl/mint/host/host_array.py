@@ -94,9 +94,6 @@ class HostArray(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"p": self.form}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.adders = adders = self.adders

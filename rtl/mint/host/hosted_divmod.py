@@ -65,9 +65,6 @@ class HostedDivmod(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.queue = queue = CreditQueue(asked=division_request(), answered=division_result(), depth=INSIDE)

@@ -67,9 +67,6 @@ class HostedSum(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.inputs, "w": self.width, "s": self.sum_width}
-
     def carry(self, m: Module, payload: Value) -> Value:
         """What goes along with each vector, at ``o``."""
         m.submodules.along = along = StreamQueue(shape=len(payload), depth=INSIDE + 2)

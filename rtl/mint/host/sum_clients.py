@@ -49,9 +49,6 @@ class SumClients(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.count}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.queue = queue = CreditQueue(asked=sum_request(), answered=sum_result(), depth=INSIDE)

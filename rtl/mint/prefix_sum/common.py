@@ -90,9 +90,6 @@ class PrefixSum(StreamPipeline):
     def latency(self) -> int:
         return self.depth + 1
 
-    def parameters(self) -> dict[str, Any]:
-        return {"n": self.inputs, "w": self.width, "s": self.sum_width}
-
     def carry(self, m: Module, payload: Value) -> Value:
         """What goes along with each vector, at ``o``: it moves when they do."""
         for n in range(self.latency):

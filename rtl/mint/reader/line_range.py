@@ -100,10 +100,6 @@ class LineRange(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "a": self.address_width, "c": self.carries}
-        return sizes | ({"w": self.beat_bits} if self.beat_bits < RECORD_WIDTH * self.lanes else {})
-
     def build(self, platform: Any) -> Module:
         m = Module()
         line_bits = (line_bytes(self.lanes) - 1).bit_length()

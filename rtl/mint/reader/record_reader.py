@@ -110,11 +110,6 @@ class RecordReader(Block):
     def latency(self) -> int:
         return self.unpacker.latency + (PartJoiner.latency if self.parts > 1 else 0)
 
-    def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "a": self.address_width, "v": self.value}
-        sizes |= {"w": self.beat_bits} if self.parts > 1 else {}
-        return sizes | {"c": self.carries, "n": self.pending}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.line_range = ranges = LineRange(

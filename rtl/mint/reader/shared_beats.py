@@ -63,9 +63,6 @@ class SharedBeats(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"w": self.data_width, "c": self.carries}
-
     def build(self, platform: Any) -> Module:
         m = Module()
         request = self.requests.payload

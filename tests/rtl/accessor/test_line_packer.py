@@ -16,7 +16,7 @@ from .clients import patient
 @pytest.mark.parametrize("hurry", [1.0, 0.4])
 @pytest.mark.parametrize("apart", [False, True], ids=["packed only", "may be apart"])
 def test_every_element_goes_out_once(lanes: int, hurry: float, apart: bool) -> None:
-    dut = LinePacker(lanes=lanes, apart=apart)
+    dut = LinePacker(lanes=lanes, has_apart=apart)
     random = Random(lanes)
     given: list[int] = []
     memory: dict[int, int] = {}
@@ -123,7 +123,7 @@ def words_of(random: Random, elements: list[int], lanes: int) -> list[Word]:
 @pytest.mark.parametrize("hurry", [1.0, 0.4])
 def test_fibers_have_lines_of_their_own(lanes: int, hurry: float) -> None:
     """Every length up to some lines, cut into words anywhere: each line once, in order, no lane of it but the fiber's."""
-    dut = LinePacker(lanes=lanes, apart=True)
+    dut = LinePacker(lanes=lanes, has_apart=True)
     random = Random(f"apart {lanes} {hurry}")
     lengths = [*range(1, 4 * lanes + 2), *(random.randint(1, 3 * lanes) for _ in range(50))]
     random.shuffle(lengths)
@@ -218,7 +218,7 @@ def test_fibers_have_lines_of_their_own(lanes: int, hurry: float) -> None:
 
 def test_the_next_fiber_waits_for_the_rest_of_the_one_before() -> None:
     """A last word that fills a line and begins another hands out both, before anything of the next fiber."""
-    dut = LinePacker(lanes=2, apart=True)
+    dut = LinePacker(lanes=2, has_apart=True)
 
     async def give(ctx: Any, line: int, values: list[int], last: int) -> None:
         ctx.set(dut.words.payload, {"line": [{"coordinate": v} for v in values], "count": len(values), "last": last})
@@ -255,7 +255,7 @@ def test_the_next_fiber_waits_for_the_rest_of_the_one_before() -> None:
 
 
 def test_restart_forgets_a_fiber_that_has_begun() -> None:
-    dut = LinePacker(lanes=4, apart=True)
+    dut = LinePacker(lanes=4, has_apart=True)
 
     async def test(ctx: Any) -> None:
         ctx.set(dut.apart, 1)

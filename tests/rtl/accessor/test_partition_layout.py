@@ -15,7 +15,7 @@ LINE_BITS = 7
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_limits_follow_the_start(lanes: int, gathered: bool) -> None:
     rng = random.Random(lanes)
-    dut = PartitionLayout(lanes=lanes, line_address_width=LINE_BITS, ring=gathered)
+    dut = PartitionLayout(lanes=lanes, line_address_width=LINE_BITS, has_ring=gathered)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     seen = {"window": 0, "turned": 0, "kept": 0}
@@ -76,10 +76,10 @@ def test_limits_follow_the_start(lanes: int, gathered: bool) -> None:
 @pytest.mark.parametrize("lanes", [0, 3, 2.0])
 def test_lanes_are_a_power_of_two(lanes: Any) -> None:
     with pytest.raises(ValueError, match="power of two"):
-        PartitionLayout(lanes=lanes, line_address_width=6, ring=False)
+        PartitionLayout(lanes=lanes, line_address_width=6, has_ring=False)
 
 
 @pytest.mark.parametrize("width", [0, "6"])
 def test_line_addresses_have_bits(width: Any) -> None:
     with pytest.raises(ValueError, match="1 bit or more"):
-        PartitionLayout(lanes=2, line_address_width=width, ring=False)
+        PartitionLayout(lanes=2, line_address_width=width, has_ring=False)

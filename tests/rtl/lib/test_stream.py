@@ -195,6 +195,6 @@ def test_bad_parameters_are_refused(build, message):
 
 
 def test_module_names_tell_parameters_apart():
-    assert StreamQueue(shape=8, depth=4).module_name == "stream_queue_w8_d4"
-    assert StreamQueue(shape=8, depth=4, block_memory=True).module_name == "stream_queue_w8_d4_block1"
-    assert StreamSkid(shape=8).module_name == "stream_skid_w8"
+    assert StreamQueue(shape=8, depth=4).module_name == "stream_queue_shape8_depth4"
+    assert StreamQueue(shape=8, depth=4, block_memory=True).module_name == "stream_queue_shape8_depth4_block_memory"
+    assert StreamSkid(shape=8).module_name == "stream_skid_shape8"
