@@ -150,8 +150,8 @@ FLAGS = Place("block_flags.inputs2", "rtl.mint.block_flags", "BlockFlags")
 
 # A client may ask for two beats more than its queue holds.
 TWO_BEATS_MORE = (
-    "            credit_limit=depth,\n            credit=depth,\n",
-    "            credit_limit=depth + 2,\n            credit=depth + 2,\n",
+    "            credit_limit=depth,\n            credit_init=depth,\n",
+    "            credit_limit=depth + 2,\n            credit_init=depth + 2,\n",
 )
 
 FAULTS: dict[str, tuple[Place, str, str]] = {
