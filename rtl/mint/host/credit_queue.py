@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Shape, ShapeLike, Signal
+from amaranth.hdl import Module, ShapeLike, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -41,8 +41,8 @@ class CreditQueue(Block):
     def __init__(self, *, asked: ShapeLike, answered: ShapeLike, depth: int) -> None:
         check_integer("Depth", depth, 1, 256)
         self.depth = depth
-        self._widths = Shape.cast(asked).width, Shape.cast(answered).width
-        self._answered = answered
+        self.asked = asked
+        self.answered = answered
         super().__init__(
             {
                 "i": In(stream.Signature(asked)),
@@ -55,12 +55,9 @@ class CreditQueue(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"asked": self._widths[0], "answered": self._widths[1], "depth": self.depth}
-
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.queue = queue = StreamQueue(shape=self._answered, depth=self.depth)
+        m.submodules.queue = queue = StreamQueue(shape=self.answered, depth=self.depth)
         connect(m, queue.o, flipped(self.o))
         credits = Signal(range(self.depth + 1), init=self.depth)
         taken = self.o.valid & self.o.ready
