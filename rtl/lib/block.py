@@ -42,9 +42,9 @@ def constructor_defaults(kind: type) -> dict[str, Any]:
     for base in kind.__mro__:
         if "__init__" not in vars(base):
             continue
-        kinds = [*inspect.signature(vars(base)["__init__"]).parameters.values()][1:]
-        rest = [each for each in kinds if each.kind is each.VAR_KEYWORD]
-        found |= {each.name: each.default for each in kinds if each not in rest and each.name not in found}
+        taken = [*inspect.signature(vars(base)["__init__"]).parameters.values()][1:]
+        rest = [each for each in taken if each.kind is each.VAR_KEYWORD]
+        found |= {each.name: each.default for each in taken if each not in rest and each.name not in found}
         if not rest:
             break
     return found

@@ -97,7 +97,6 @@ class Workload:
         self._width: float | None = None
         self._output_rows: OutputRows | None = None
         self._nnz_c: float | None = None
-        self._macs_before: Index | None = None
         self._row_nonzeros: NDArray[np.float64] | None = None
         self._group_nonzeros: dict[int, tuple[NDArray[np.float64], float]] = {}
 
@@ -118,13 +117,6 @@ class Workload:
         if self._row_macs is None:
             self._row_macs = row_macs(self.a, self.b)
         return self._row_macs
-
-    @property
-    def macs_before(self) -> Index:
-        """int64[I + 1]: effectual multiply-accumulates before each row of C, and all of them."""
-        if self._macs_before is None:
-            self._macs_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.row_macs)])
-        return self._macs_before
 
     @property
     def output(self) -> OutputCounts:
