@@ -1,4 +1,4 @@
-"""Design files: which hardware. Read, checked and refused here; imports the standard library and pydantic only."""
+"""Design files: which hardware. Read, checked and refused here, without the hardware library."""
 
 import re
 import sys
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
+
+from rtl.leaf_lines import leaf_slots, short_leaf_lines
+from rtl.storage import PAGE_BYTES, element_count
 
 from .fields import choice, did_you_mean, flag, identifier, integer, number, power_of_two, text, text_or_none
 
@@ -24,17 +27,13 @@ __all__ = [
     "counterpart",
     "design_names",
     "did_you_mean",
-    "leaf_slots",
     "load_design",
-    "short_leaf_lines",
     "written_value",
 ]
 
 # Next to this package, in the checkout and in an installation.
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
-ELEMENT_BYTES = 8
-PAGE_BYTES = 4096  # AXI bursts never cross this boundary
 MOST_LINE_BYTES = 128
 # Least SRAM lines: what a tile scheme must be able to give to A, to B's FIFO-managed region, to its data and metadata.
 MINIMUM_LINES_A = 16
@@ -43,8 +42,6 @@ MINIMUM_LINES_B = 2
 MOST_SCRATCH_SLOTS = 32
 MOST_BUILT_PES = 256
 TIERS = ("rtl", "model", "golden")
-# As in ``rtl.types``.
-LONG_LEAVES = 4
 GUSTAVSON, WEIGHT_STATIONARY = "gustavson", "weight_stationary"
 DATAFLOWS = (GUSTAVSON, "outer", "inner", WEIGHT_STATIONARY)
 # Dataflows that have hardware.
@@ -60,16 +57,6 @@ class DesignError(Exception):
     """A design that cannot be read or built. The text is one line: file, field, value, what is allowed."""
 
     exit_code = 2
-
-
-def leaf_slots(leaf_lines: int, leaf: int) -> int:
-    """Line slots of leaf number ``leaf``: the first four of a job have eight times as many as the others, at most 64."""
-    return max(leaf_lines, min(64, 8 * leaf_lines)) if leaf < LONG_LEAVES else leaf_lines
-
-
-def short_leaf_lines(leaf_lines: int) -> int:
-    """Lines of the longest leaf in memory that is short: its PE reads it about as fast as it comes through the region."""
-    return 2 * leaf_lines
 
 
 class _Section(BaseModel):
@@ -219,7 +206,7 @@ class Design(_Section):
     @property
     def lanes(self) -> int:
         """Nonzeros in a line: one SRAM word."""
-        return self.line_bytes // ELEMENT_BYTES
+        return int(element_count(self.line_bytes))
 
     @property
     def bus_bytes(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 __all__ = [
     "COORDINATE_WIDTH",
     "ELEMENT_BYTES",
+    "PAGE_BYTES",
     "VALUE_WIDTH",
     "WORD_BYTES",
     "byte_count",
@@ -26,6 +27,8 @@ VALUE_WIDTH = 32
 ELEMENT_BYTES = (COORDINATE_WIDTH + VALUE_WIDTH) // 8
 # Of a row pointer, and of a begin position.
 WORD_BYTES = 4
+# No AXI4 burst may cross a multiple of this.
+PAGE_BYTES = 4096
 
 _ELEMENT_BITS = (ELEMENT_BYTES - 1).bit_length()
 _WORD_BITS = (WORD_BYTES - 1).bit_length()

@@ -9,6 +9,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, unsigned
 from amaranth.lib import data
 
+from .leaf_lines import long_leaf_lines, memory_burst
 from .storage import COORDINATE_WIDTH, VALUE_WIDTH, position_width
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "ENTRY_WIDTH",
     "LINE_WIDTH",
     "LISTED_ENTRY_WIDTH",
-    "LONG_LEAVES",
     "MOST_PARTS",
     "POSITION_WIDTH",
     "VALUE_WIDTH",
@@ -31,8 +31,6 @@ __all__ = [
     "leaf",
     "leaf_item",
     "line",
-    "long_leaf_lines",
-    "memory_burst",
     "pair",
     "part_of_one",
     "partial_fiber",
@@ -49,7 +47,6 @@ __all__ = [
     "segment",
     "segment_word",
     "selection",
-    "short_leaf_lines",
     "sram_response",
     "sram_write",
     "tile",
@@ -66,8 +63,6 @@ ENTRY_WIDTH = 24
 LISTED_ENTRY_WIDTH = 16
 # Partial fibers of a row that the last k step joins: k has at most one tile more.
 MOST_PARTS = 32
-# The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
-LONG_LEAVES = 4
 
 
 class Element(data.Struct):
@@ -255,25 +250,6 @@ def sram_response(lanes: int) -> data.StructLayout:
 def sram_write(lanes: int, line_address_width: int) -> data.StructLayout:
     """What a write port of the banked SRAM takes: the lanes of ``line`` whose ``mask`` bit is set go to line ``address``."""
     return data.StructLayout({"line": line(lanes), "mask": lanes, "address": line_address_width})
-
-
-def long_leaf_lines(leaf_lines: int) -> int:
-    """Line slots of each of a job's first ``LONG_LEAVES`` leaves, where the others have ``leaf_lines``.
-
-    A leaf brings no more than its slots in a memory latency. With many leaves in memory that is enough for all of them
-    together; the fibers of a long row, merged at last, are few and come out of memory.
-    """
-    return max(leaf_lines, min(64, 8 * leaf_lines))
-
-
-def short_leaf_lines(leaf_lines: int) -> int:
-    """Lines of the longest leaf in memory that is short: its PE reads it about as fast as it comes through the region."""
-    return 2 * leaf_lines
-
-
-def memory_burst(lines: int) -> int:
-    """Lines that a leaf in memory asks for at a time: half of its slots, one half on its way, the other in use."""
-    return max(1, lines // 2)
 
 
 def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:

@@ -6,12 +6,13 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..leaf_lines import short_leaf_lines
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
-from ..types import POSITION_WIDTH, leaf_item, record_request, short_leaf_lines, sram_write
+from ..types import POSITION_WIDTH, leaf_item, record_request, sram_write
 from .leaf_sizer import LeafSizer
 from .region_lines import RegionLines
 from .region_places import RegionPlaces

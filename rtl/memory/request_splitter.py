@@ -9,11 +9,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.stream import StreamRegister, StreamSkid
+from ..storage import PAGE_BYTES
 from ..types import BEATS_WIDTH, read_request
 
 __all__ = ["RequestSplitter", "burst_limit", "burst_request", "checked_clients"]
-
-PAGE_BYTES = 4096  # no AXI4 burst may cross a multiple of this
 
 
 def burst_limit(*, burst_beats: int, line_bytes: int, capacity: int) -> int:

@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamRegister, StreamSkid
-from .request_splitter import PAGE_BYTES, burst_request
+from ..storage import PAGE_BYTES
+from .request_splitter import burst_request
 
 __all__ = ["WindowGuard", "held_burst", "numbered_burst"]
 

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..leaf_lines import long_leaf_lines, memory_burst
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
@@ -15,16 +16,7 @@ from ..lib.passed import passed
 from ..lib.signals import signals
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
-from ..types import (
-    fetch_request,
-    fetch_response,
-    long_leaf_lines,
-    memory_burst,
-    record_request,
-    scratch_places,
-    scratch_position,
-    sram_response,
-)
+from ..types import fetch_request, fetch_response, record_request, scratch_places, scratch_position, sram_response
 from .kept_lines import LINES, RUNS, KeptLines
 
 __all__ = ["MemoryFetch", "leaf_carries"]

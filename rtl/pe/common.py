@@ -9,8 +9,9 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic
+from ..leaf_lines import LONG_LEAVES
 from ..lib.check import check_power_of_two
-from ..types import COORDINATE_WIDTH, LONG_LEAVES, VALUE_WIDTH
+from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 
 __all__ = [
     "Sweep",

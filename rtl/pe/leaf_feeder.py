@@ -6,10 +6,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..leaf_lines import long_leaf_lines, memory_burst
 from ..lib.block import Block
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue
-from ..types import fetch_request, long_leaf_lines, memory_burst
+from ..types import fetch_request
 from .common import Sweep, Table, check_power_of_two, index_width, is_long
 from .leaf_requests import FirstRequests, NextRequest, feed_leaf, leaf_request
 from .slot_usage import SlotUsage, freed_line

@@ -6,11 +6,12 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..leaf_lines import long_leaf_lines, memory_burst
 from ..lib.block import Block
 from ..lib.passed import passed
 from ..lib.stream import StreamRegister
 from ..storage import position_width
-from ..types import POSITION_WIDTH, long_leaf_lines, memory_burst
+from ..types import POSITION_WIDTH
 from .common import check_power_of_two, index_width, is_long
 
 __all__ = ["FirstRequests", "NextRequest", "feed_leaf", "first_request", "leaf_request"]

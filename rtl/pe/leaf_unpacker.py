@@ -6,9 +6,10 @@ from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..leaf_lines import long_leaf_lines
 from ..lib.block import Block
 from ..lib.stream import StreamRegister
-from ..types import POSITION_WIDTH, line, long_leaf_lines
+from ..types import POSITION_WIDTH, line
 from .common import Sweep, Table, check_power_of_two, heads, index_width
 from .node_store import NodeStore
 from .slot_usage import freed_line

@@ -6,10 +6,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..leaf_lines import LONG_LEAVES, long_leaf_lines
 from ..lib.block import Block
 from ..lib.sram import SramBank
 from ..lib.stream import StreamQueue
-from ..types import LONG_LEAVES, fetch_response, line, long_leaf_lines, sram_response
+from ..types import fetch_response, line, sram_response
 from .common import Sweep, Table, check_power_of_two, is_long
 
 __all__ = ["LineStore"]

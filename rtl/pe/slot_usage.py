@@ -6,8 +6,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from ..leaf_lines import long_leaf_lines, memory_burst
 from ..lib.block import Block
-from ..types import long_leaf_lines, memory_burst
 from .common import at_most, check_power_of_two, is_long
 
 __all__ = ["SlotUsage", "freed_line", "slot_usage"]

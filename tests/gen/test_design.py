@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from gen import parameters
 from gen.design import CONFIGS, Design, DesignError, counterpart, design_names, load_design
-from rtl.types import LONG_LEAVES, long_leaf_lines, short_leaf_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -292,12 +291,12 @@ def test_hardware_of_a_design_without_any_is_refused():
     )
 
 
-@pytest.mark.parametrize("lines", [1, 4, 16, 64])
-def test_leaf_slots_are_those_of_the_hardware(lines):
+@pytest.mark.parametrize(("lines", "first"), [(1, 8), (4, 32), (16, 64), (64, 64)])
+def test_first_leaves_have_more_slots(lines, first):
     design = load_design("tiny", ["pe.merge_radix=16", f"pe.leaf_lines={lines}"])
     slots = [design.leaf_slots(n) for n in range(16)]
-    assert slots == [long_leaf_lines(lines)] * LONG_LEAVES + [lines] * (16 - LONG_LEAVES)
-    assert design.short_leaf_lines == short_leaf_lines(lines)
+    assert slots == [first] * 4 + [lines] * 12
+    assert design.short_leaf_lines == 2 * lines
 
 
 def test_every_parameter_of_the_design_reaches_the_hardware():
@@ -317,7 +316,7 @@ def test_every_parameter_of_the_design_reaches_the_hardware():
 
 def test_reading_a_design_needs_no_hardware_library():
     code = (
-        "import sys, gen.design; print(sorted({'amaranth', 'rtl', 'numpy'} & {m.split('.')[0] for m in sys.modules}))"
+        "import sys, gen.design; print(sorted({'amaranth', 'numpy'} & {m.split('.')[0] for m in sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -10,7 +10,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from gen.design import leaf_slots
+from rtl.leaf_lines import leaf_slots
 from sw.golden.arithmetic import in_slots
 from sw.golden.pe import JobLeaf, merge_job
 from verif.agents.pauses import PATTERN_NAMES

@@ -4,7 +4,7 @@ from typing import Any
 
 import cocotb
 
-from gen.design import leaf_slots
+from rtl.leaf_lines import leaf_slots
 from verif.agents.client_memory import ClientMemory
 from verif.agents.layouts import described
 from verif.agents.pauses import PATTERN_NAMES

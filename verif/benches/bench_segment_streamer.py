@@ -10,7 +10,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from gen.design import short_leaf_lines
+from rtl.leaf_lines import short_leaf_lines
 from verif.agents.client_memory import ClientMemory
 from verif.agents.pauses import PATTERN_NAMES
 from verif.agents.sram import SramAgent

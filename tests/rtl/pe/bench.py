@@ -8,8 +8,9 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 
+from rtl.leaf_lines import LONG_LEAVES, long_leaf_lines, memory_burst
 from rtl.pe.gustavson import GustavsonPe
-from rtl.types import LONG_LEAVES, fiber_word, leaf, long_leaf_lines, memory_burst
+from rtl.types import fiber_word, leaf
 from sw.golden.pe import JobLeaf, merge_job
 from tests.rtl.buffer.verilated import Verilated
 

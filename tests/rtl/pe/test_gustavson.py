@@ -7,8 +7,8 @@ import pytest
 from amaranth.back import verilog
 
 from gen.verilator import environment, verilator
+from rtl.leaf_lines import long_leaf_lines
 from rtl.pe.gustavson import GustavsonPe
-from rtl.types import long_leaf_lines
 from tests.rtl.pe.bench import AFTER, Conditions, PeBench
 from tests.rtl.pe.jobs import changing_sources, empty_job, mixed_jobs, random_job, segment
 from tests.tools import some_of

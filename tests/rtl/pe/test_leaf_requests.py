@@ -6,10 +6,10 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
+from rtl.leaf_lines import LONG_LEAVES, long_leaf_lines, memory_burst
 from rtl.pe.leaf_feeder import LeafFeeder
 from rtl.pe.leaf_requests import FirstRequests, NextRequest
 from rtl.pe.slot_usage import SlotUsage
-from rtl.types import LONG_LEAVES, long_leaf_lines, memory_burst
 
 SIZES = {"lanes": 2, "address_width": 12}
 FIELDS = ("in_memory", "unit", "line", "lines")
