@@ -87,6 +87,6 @@ def test_a_flag_that_adds_a_port_is_shown_as_set():
 
 def test_blocks_of_other_people_have_pages_too():
     chain = pages(emit(Chain(length=3), origin="a test"), origin="Of a test.")
-    assert "- 2 x [adder_s1](adder_s1.md)" in chain["docs/blocks/chain.md"]
+    assert "- 2 x [adder](adder.md)" in chain["docs/blocks/chain.md"]
     lookup = pages(emit(Lookup(), origin="a test"), origin="Of a test.")["docs/blocks/lookup.md"]
     assert "| `i__high` | in | 5 |" in lookup

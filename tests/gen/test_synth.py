@@ -18,11 +18,11 @@ def test_children_count_once_for_each_copy():
     top, *others = found.modules
     assert (top.name, top.instances, top.own) == ("chain", 1, {})
     by_name = {module.name: module for module in others}
-    assert {name: module.instances for name, module in by_name.items()} == {"adder_s1": 3, "adder_s5": 1}
+    assert {name: module.instances for name, module in by_name.items()} == {"adder": 3, "adder_step5": 1}
     assert found.kinds(top.total)["flip_flops"] == 4 * 8
     assert sum(top.total.values()) == sum(module.instances * sum(module.own.values()) for module in others)
     # A sum of eight bits is a chain of carries; the chain of adders has registers between.
-    assert by_name["adder_s1"].depth >= 3 and top.depth <= 1
+    assert by_name["adder"].depth >= 3 and top.depth <= 1
 
 
 def test_memories_are_told_in_bits_and_not_as_flip_flops():
