@@ -331,8 +331,8 @@ def _note_load(
 
     Those at ``places`` from the first to the second stay, those to the third do not.
 
-    Lines of so many ``nonzeros`` come evenly over these and rows, in ``time`` cycles, beside those of A until as many of these
-    wait as there is room for. What is bumped is known in its turn.
+    Lines of so many ``nonzeros`` come evenly over these and rows, in ``time`` cycles, beside so many of A's that are
+    ``prefetched``. What is bumped is known in its turn.
     """
     first, stop, end = places
     each = time / (nonzeros + 0.5 * (end - first))
@@ -441,7 +441,8 @@ def _replay(
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
-            prefetched = min(a_beats, float(PREFETCHED_LINES)) * beat
+            # A's lines are there before a tile whose load begins early.
+            prefetched = 0.0 if early[tile] else min(a_beats, float(PREFETCHED_LINES)) * beat
             _note_load(usable, list_rows, by_list, b_pointers, (first, stop, end), tile, time, total, prefetched, trips)
         tiles += 1
         for row in range(first_row, end_row):

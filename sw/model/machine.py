@@ -225,7 +225,10 @@ class Run:
         lengths = self.places.part_lengths(tile) if part else self.places.lengths(tile)
         if overlapped:
             first = 0 if self.rows is None else int(self.rows.kept[tile.index_i])  # those before it can be used at once
-            usable[first:] = delayed_by_a(self, usable[first:], before) + self._trips
+            # A's nonzeros are there before a load that begins early.
+            if self.rows is None or not self.rows.early[tile.index_i]:
+                usable[first:] = delayed_by_a(self, usable[first:], before)
+            usable[first:] += self._trips
         back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:

@@ -56,7 +56,7 @@ from .job import (
 from .pace import Pace
 from .record_beats import line_beats
 from .scratch_fibers import ASKED, ASKED_KEPT, NEAR, READY, from_scratch, no_scratch, row_leaves, to_scratch, turn
-from .streamer import TAKEN, Streamer, begin_tile, free_row, look_up, stream, streamer, take_leaves
+from .streamer import TAKEN, Streamer, begin_tile, decided, free_row, look_up, stream, streamer, take_leaves
 
 __all__ = ["jobs_end"]
 
@@ -73,6 +73,7 @@ class PeStates(NamedTuple):
     passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
     merges: of these begin and end of the merge, nonzeros merged and leaves.
     emptying: cycles in which the queues of its leaves empty behind the last job, while those of the next one fill.
+    asks: when it asks for a job's first lines at the soonest: those of the job before have all been asked for.
     from_memory: int64[PEs, leaves of a job], whether the last lines of each line store came from memory.
     """
 
@@ -86,6 +87,7 @@ class PeStates(NamedTuple):
     turn: NDArray[Any]
     merges: NDArray[Any]
     emptying: NDArray[Any]
+    asks: NDArray[Any]
     from_memory: NDArray[Any]
 
 
@@ -161,6 +163,7 @@ def _pe_states(pes: int, radix: int) -> PeStates:
         np.zeros(pes, np.int64),
         np.zeros((pes, UNDER_WAY, 4), np.float64),
         np.zeros(pes, np.float64),
+        np.zeros(pes, np.float64),
         np.zeros((pes, radix), np.int64),
     )
 
@@ -228,19 +231,34 @@ def _note_job(
 
 @njit(cache=True, counted=False)
 def _next_tile(
-    jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, begun: float, cleared: float, pace: Pace
+    jobs: NDArray[Any], front: Streamer, went: NDArray[Any], n: int, begun: float, cleared: float, pace: Pace
 ) -> float:
     """When the tile of job ``n`` begins, ``went``: when each job before was dispatched; no sooner than B's tile is ``cleared``.
 
     ``begun``: when the tile before began, whose entry of the table was the last to be asked for.
 
-    The last nonzeros of A, there at ``present``, are looked up when queue and streamer have room for their leaves.
+    The last nonzeros of A are looked up when queue and streamer have room for their leaves: as many as the queue holds are left
+    when the streamer decides on a leaf.
     """
-    inside, back = 0, n
+    inside, back, looked_up = 0, n, front.looked_up[n]
     while back > 0 and inside < 2 * pace.radix + PENDING_LEAVES:
         back -= 1
+        if inside < 2 * pace.radix <= inside + max(1, jobs[back, SELECTIONS]):
+            looked_up = max(looked_up, decided(front, back))
         inside += max(1, jobs[back, SELECTIONS])
-    return max(max(present, went[back]) + NEXT_TILE_CYCLES, begun + pace.latency + TABLE_CYCLES, cleared)
+    return max(max(looked_up, went[back]) + NEXT_TILE_CYCLES, begun + pace.latency + TABLE_CYCLES, cleared)
+
+
+@njit(cache=True)
+def _all_asked(job: NDArray[Any], direct: float, begin: float, end: float, pace: Pace) -> float:
+    """When the last lines of a job, merged from ``begin`` to ``end``, are asked for: as many are left as a leaf has slots.
+
+    ``direct``: of the job's lines those that come from memory, for which leaves have more slots.
+    """
+    capacity = pace.leaf_lines * pace.lanes
+    on_chip = min(float(job[WIDEST]), job[MERGED] - direct * pace.lanes)
+    longest = max(on_chip, float(job[LONGEST]) if direct > 0 else 0.0)
+    return end - (end - begin) * capacity / longest if longest > capacity else 0.0
 
 
 @njit(cache=True)
@@ -393,7 +411,7 @@ def jobs_end(
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
-            begun = _next_tile(jobs, went, n, front.looked_up[n], begun, cleared, pace)
+            begun = _next_tile(jobs, front, went, n, begun, cleared, pace)
             out_before = row_out
             slower = _slower_load(bus, begun, loads[tile] * beat, jobs, n, firsts[tile + 1 :])
             tile += 1
@@ -428,7 +446,8 @@ def jobs_end(
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if asked:
-                came = _first_lines(bus, port, front, jobs, max(dispatched, cleared), (asked, last_asked), pace)
+                states.asks[pe] = max(dispatched, cleared, states.asks[pe])
+                came = _first_lines(bus, port, front, jobs, states.asks[pe], (asked, last_asked), pace)
             begin = _begin(states, pe, leaves, merged, dispatched, came, depth)
             front.state[TAKEN] = dispatched
             if aside and jobs[n + 1, KIND] != SCRATCH_MERGE:
@@ -471,4 +490,5 @@ def jobs_end(
             states, pe, leaves, jobs[n, FETCHED], jobs[n, QUEUED], merged, given, begin, end, left, dispatched, radix
         )
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
+        states.asks[pe] = max(states.asks[pe], _all_asked(jobs[n], asked + direct, begin, end, pace))
     return row_out

@@ -37,6 +37,7 @@ __all__ = [
     "TAKEN",
     "Streamer",
     "begin_tile",
+    "decided",
     "free_row",
     "look_up",
     "stream",
@@ -101,6 +102,7 @@ class Streamer(NamedTuple):
     state: as above. ports: of :func:`.chunks.scan_ports`.
     looked_up: float64[jobs + 1], when A's nonzeros of the jobs before each have been looked up.
     row_lines, row_left: float64[jobs], lines of the region that hold the row that ends with each job, and when they are free.
+    passed: float64[jobs], when the streamer had decided on the last leaf of each.
     leaves: float64[3, leaves in the streamer]. bursts: float64[outstanding], when the last ones have come.
     """
 
@@ -109,6 +111,7 @@ class Streamer(NamedTuple):
     looked_up: NDArray[Any]
     row_lines: NDArray[Any]
     row_left: NDArray[Any]
+    passed: NDArray[Any]
     leaves: NDArray[Any]
     bursts: NDArray[Any]
 
@@ -128,6 +131,7 @@ def streamer(jobs: NDArray[Any], stop: int, pace: Pace) -> Streamer:
         np.zeros(len(jobs) + 1, np.float64),
         np.zeros(len(jobs), np.float64),
         np.full(len(jobs), np.inf, np.float64),
+        np.zeros(len(jobs), np.float64),
         np.full((3, PENDING_LEAVES), first, np.float64),
         np.full(pace.outstanding, first, np.float64),
     )
@@ -151,13 +155,21 @@ def look_up(bus: NDArray[Any], front: Streamer, jobs: NDArray[Any], job: int, pa
         present = front.looked_up[n]
         if kind != SCRATCH_MERGE:
             begins_row = kind == OWN or (kind == SCRATCH and state[OPEN] == 0)
-            of_scan = jobs[n, SELECTIONS], jobs[n, CHUNKS], jobs[n, SCANNED], jobs[n, CLOSING]
+            # A row without a nonzero is looked at, too.
+            nonzeros = max(jobs[n, SELECTIONS], kind == OWN)
+            of_scan = nonzeros, jobs[n, CHUNKS], jobs[n, SCANNED], jobs[n, CLOSING]
             present = scan(bus, front.ports, present, begins_row, *of_scan, latency, beat_a)
             present = max(present, state[BEGUN] + state[SLOWER] * jobs[n, LOADED])
         state[OPEN] = kind in (SCRATCH, MERGE_ON_THE_WAY)
         front.looked_up[n + 1] = present
         state[LOOKED] = n + 1
     return float(front.looked_up[job + 1])
+
+
+@njit(cache=True, counted=False)
+def decided(front: Streamer, job: int) -> float:
+    """When the streamer has decided on the last leaf of a job."""
+    return float(front.passed[job] if job < front.state[JOB] else front.state[DECIDED])
 
 
 @njit(cache=True, counted=False)
@@ -187,6 +199,7 @@ def _next_job(front: Streamer, jobs: NDArray[Any]) -> None:
     """The streamer has passed a job's leaves."""
     state = front.state
     at = int(state[JOB])
+    front.passed[at] = state[DECIDED]
     if jobs[at, KIND] in (OWN, SCRATCH_MERGE):
         front.row_lines[at] = state[HELD]
         state[HELD] = state[STARVED] = 0
@@ -198,7 +211,7 @@ def _next_job(front: Streamer, jobs: NDArray[Any]) -> None:
 def _place(front: Streamer, size: int, time: float, until: float, pace: Pace) -> tuple[float, bool]:
     """Finds lines in the region for a leaf, from ``time`` on; returns when that is decided, and whether it has any.
 
-    It is inf where rows that leave by ``until`` do not decide it. With ``until`` inf the dispatcher has taken all leaves before.
+    It is inf where rows that leave by ``until`` do not decide it.
     """
     state, region = front.state, pace.region
     # Lines that are left at the region's end are taken with those of a leaf that is longer.
@@ -211,12 +224,13 @@ def _place(front: Streamer, size: int, time: float, until: float, pace: Pace) ->
         waits = not state[STARVED] or size > pace.short_lines
         latest = time
         if waits:
-            latest = until if until < np.inf else max(time, state[TAKEN] + 1)
+            goes_on = state[LEAVES_STREAMED] > state[LEAVES_TAKEN]
+            latest = until if goes_on else min(until, max(time, state[TAKEN] + 1))
         time = max(time, _free_until(front, latest, max(0, region - taken)))
         if state[USED] == 0:
             wraps, taken, state[PLACE] = False, size, 0
         placed = state[USED] + taken <= region
-        if not placed and waits and until < np.inf:
+        if not placed and waits and latest == until:
             return np.inf, False
         if not placed:
             time, state[STARVED] = latest, 1

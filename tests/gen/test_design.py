@@ -315,9 +315,7 @@ def test_every_parameter_of_the_design_reaches_the_hardware():
 
 
 def test_reading_a_design_needs_no_hardware_library():
-    code = (
-        "import sys, gen.design; print(sorted({'amaranth', 'numpy'} & {m.split('.')[0] for m in sys.modules}))"
-    )
+    code = "import sys, gen.design; print(sorted({'amaranth', 'numpy'} & {m.split('.')[0] for m in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

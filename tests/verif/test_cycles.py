@@ -12,11 +12,13 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import load_design
+from sw.cost.predict import predict
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.plan.plan import plan
 from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
+from sw.stats.workload import Workload
 from tests.verif.test_end_to_end import operand, scheme
 from verif.counters import check_counters
 
@@ -205,3 +207,24 @@ def test_rows_behind_one_that_waits_for_its_second_chunk_are_looked_at(nanosecon
     found, model = run_rtl(far, planned), run_model(far, planned)
     assert found.error is None and found.dram_bytes == model.dram_bytes
     assert model.cycles == pytest.approx(found.cycles, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("rows", "nonzeros", "tile", "load"),
+    [(1000, 2600, 35, "planned"), (1400, 1600, 150, "planned"), (1400, 1600, 60, "list")],
+    ids=["leaves hold the next tile up", "its load does", "its load in a list does"],
+)
+def test_a_tile_begins_beside_the_one_before(rows: int, nonzeros: int, tile: int, load: str) -> None:
+    """Scattered rows of few nonzeros. A's are there long before; what the streamer holds up is looked up later."""
+    rng = np.random.default_rng(11)
+    places = rng.integers(0, rows, (2, nonzeros))
+    pattern = sp.csr_array((np.ones(nonzeros), tuple(places)), shape=(rows, rows))
+    design = load_design("tiny", ["pe.value=fp32"])
+    matrix = operand(pattern, design.pe.value)
+    forced = replace(scheme(design, (tile, rows, rows)), load=load)
+    planned = plan(forced, matrix, matrix, design)
+    found, model = run_rtl(design, planned), run_model(design, planned)
+    predicted = predict(Workload(pattern, pattern, lanes=design.lanes), design, forced)
+    assert found.error is None and found.dram_bytes == model.dram_bytes
+    assert model.cycles == pytest.approx(found.cycles, rel=0.05)
+    assert predicted.cycles == pytest.approx(found.cycles, rel=0.06)

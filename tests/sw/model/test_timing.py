@@ -122,6 +122,26 @@ def test_a_line_store_is_empty_before_its_lines_come_from_elsewhere():
     assert in_turn - apart == pytest.approx(40 * (asked + begins - 2 * 20), rel=0.3)
 
 
+def test_a_job_asks_memory_when_all_lines_of_the_one_before_have_been_asked_for():
+    """A leaf of 40 nonzeros on chip has line slots for 8: the next job's leaf from memory is asked for 8 nonzeros before its end.
+
+    Without it, or where it is as short as its slots, the latency passes beside the merge.
+    """
+    alone = {"pes": 1, "region": 0}
+    memory = job(leaves=2, merged=40, length=40, streamed=8)
+    long_leaf, short_leaf = (job(leaves=8, merged=40, length=40, widest=nonzeros) for nonzeros in (40, 8))
+    last_asked = [cycles([first, memory], **alone) for first in (long_leaf, short_leaf)]
+    slower = max(40, 40 + (2 * 40 - 40) * (LINE_CYCLES / 8 - 1)) - 40 * (1 + (MERGE_CYCLES - 1) / 2)
+    assert last_asked[0] - last_asked[1] > slower + 10
+
+
+def test_a_job_asks_memory_beside_one_whose_lines_have_all_been_asked_for():
+    """Both leaves of each job lie in memory, and fit their slots: the next job asks as soon as it has come."""
+    alone = {"pes": 1, "region": 0, "slot_factors": np.full(64, 8, np.int64)}
+    row = {"leaves": 2, "merged": 80, "length": 80, "streamed": 40, "longest": 5}
+    assert cycles([job(**row, widest=40)] * 20, **alone) == cycles([job(**row)] * 20, **alone)
+
+
 def test_bursts_of_a_long_leaf_wait_for_rows_that_leave():
     """Two of its bursts are on their way whatever came before it; what rows of C take of the bus holds each of them up."""
     factors = {"slot_factors": np.full(64, 8, np.int64), "pes": 1, "region": 0}
@@ -313,6 +333,15 @@ def test_a_window_is_loaded_when_the_rows_before_the_one_in_front_are_out():
     one_later = cycles(rows, firsts=firsts, loads=np.array([0, 100]))
     assert at_once <= next_one < at_once + 4 * DESIGN["latency"]
     assert one_later > next_one + 100
+
+
+def test_a_window_begins_when_the_streamer_has_decided_on_the_last_leaves():
+    """Rows of C that leave late hold lines of the region, and with them the look-ups of A and the next window."""
+    rows = [job(merged=20, length=400, streamed=8)] * 40
+    firsts, loads = np.array([20]), np.array([50])
+    later = [*rows[:20], *[job(merged=20, length=400, streamed=8, loaded=300)] * 20]
+    small, large = ({"region": lines, "pes": 1, "radix": 4, "firsts": firsts, "loads": loads} for lines in (16, 512))
+    assert cycles(later, **small) - cycles(rows, **small) > cycles(later, **large) - cycles(rows, **large) + 100
 
 
 def test_what_a_windows_rows_wait_for_counts_from_its_begin():

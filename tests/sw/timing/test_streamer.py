@@ -13,6 +13,7 @@ from sw.timing.streamer import (
     LEAVES_STREAMED,
     Streamer,
     begin_tile,
+    decided,
     free_row,
     look_up,
     stream,
@@ -73,6 +74,14 @@ def test_leaves_are_streamed_as_they_are_looked_up():
     assert [machine.until(time) for time in (0, 1, 3, 4, 9, 100)] == [0, 1, 3, 4, 9, 12]
 
 
+def test_a_row_without_a_nonzero_is_looked_at():
+    machine = Machine(
+        {"leaves": 0, "selections": 0, "fetched": 0, "streamed": 0}, {"kind": SCRATCH_MERGE, "selections": 0}
+    )
+    looked_up = [look_up(machine.bus, machine.front, machine.jobs, job, machine.pace) for job in range(2)]
+    assert looked_up == [1, 1]
+
+
 def test_a_leaf_is_ready_a_latency_behind_its_decision():
     machine = Machine({"streamed": 8})
     machine.until(1)
@@ -104,16 +113,36 @@ def test_bursts_under_way_are_limited():
 
 
 def test_lines_of_a_row_are_free_when_it_has_left():
-    """Rows of a quarter of the region: the fifth waits for the first one, and the dispatcher decides no sooner."""
+    """Rows of a quarter of the region: the fifth waits for the first one while the dispatcher has leaves to go on with."""
     machine = Machine(*[{"streamed": REGION // 4}] * 6)
     assert machine.until(500) == 16
-    for job in range(4):
+    for job in range(3):
         machine.take(job)
     assert machine.until(500) == 16
     free_row(machine.front, 0, 600)
     assert machine.until(600 + PLACING_CYCLES - 1) == 16
     assert machine.until(600 + PLACING_CYCLES) == 17
     assert machine.until(600 + PLACING_CYCLES + 3) == 20
+
+
+def test_no_row_is_waited_for_where_the_dispatcher_has_taken_all_leaves():
+    """The fifth row finds no lines: its PE reads them. It is decided behind the last leaf that was taken."""
+    machine = Machine(*[{"streamed": REGION // 4}] * 6)
+    assert machine.until(500) == 16
+    taken = max(machine.take(job)[0] for job in range(4))
+    assert machine.until(500) == 20
+    assert machine.front.leaves[LEAF_READY, 16] == taken + 1 + PLACING_CYCLES
+    assert machine.front.leaves[LEAF_LINES, 16] == REGION // 16
+
+
+def test_when_the_last_leaf_of_a_job_is_decided_on():
+    """A leaf in a cycle; the fifth job's wait for the first row's lines."""
+    machine = Machine(*[{"streamed": REGION // 4}] * 6)
+    machine.until(500)
+    machine.take(2)
+    free_row(machine.front, 0, 600)
+    machine.until(700)
+    assert [decided(machine.front, job) for job in (0, 3, 4)] == [4, 16, 600 + PLACING_CYCLES + 3]
 
 
 def test_groups_of_a_long_row_share_their_lines():

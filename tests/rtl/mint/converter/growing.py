@@ -150,7 +150,9 @@ def check_fibers(block):
             ]
             given = {"sides": [{"rows": extent, "columns": 1}], "cells": groups}
             out = run(
-                Held(block(lanes=2, value_bits=BITS, tensors=True, fibers=True, has_blocks=blocks), by_fiber=1, by_row=1),
+                Held(
+                    block(lanes=2, value_bits=BITS, tensors=True, fibers=True, has_blocks=blocks), by_fiber=1, by_row=1
+                ),
                 given,
                 {"blocks": len(groups)},
                 pause=pauses(PATTERNS[number % 4], given, ["blocks"]),
