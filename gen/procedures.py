@@ -1,5 +1,6 @@
 """Processes as ``always`` blocks: conditions as the source has them, states by their names."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +11,23 @@ from .statements import all_merged
 __all__ = ["Procedures", "wrapped"]
 
 WIDTH = 120
+_TIGHT = re.compile(r" (==|!=|<|>|<=|>=|\+|-|<<|>>) ")
 
 
 def wrapped(line: str) -> list[str]:
+    """The line, broken where it is too long: at no comparison, sum or shift, where other places do."""
     if len(line) <= WIDTH:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
+    whole = _wrapped(_TIGHT.sub("\0\\1\0", line.strip()), indent)
+    if max(map(len, whole)) <= WIDTH:
+        return [text.replace("\0", " ") for text in whole]
+    return _wrapped(line.strip(), indent)
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
-        line.strip(),
+        text,
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + "    ",
@@ -43,6 +53,10 @@ class Procedures:
         for driver in group:
             text = self._assigned(Assign(Part(driver.target, 0, driver.width), driver.reset), "<=")
             lines += wrapped(f"      {text}")
+        if len(body) == 1 and isinstance(body[0], Switch) and body[0].selector and self._is_chain(body[0]):
+            chain = self._chain(body[0], "<=", 2, after="end else ")
+            if chain[0].startswith("    end else if"):
+                return [*lines, *chain, "  end"]
         if body:
             lines += ["    end else begin", *self.body(body, "<=", 3)]
         return [*lines, "    end", "  end"]
@@ -79,7 +93,8 @@ class Procedures:
         exclusive = all("-" not in pattern for patterns, _ in item.cases for pattern in patterns)
         return len(doing) == 1 and exclusive and len(doing[0][0]) == 1
 
-    def _chain(self, item: Switch, operator: str, depth: int) -> list[str]:
+    def _chain(self, item: Switch, operator: str, depth: int, after: str = "") -> list[str]:
+        """If, else if, else; ``after``: what the first one stands behind."""
         indent = "  " * depth
         lines: list[str] = []
         cases = list(item.cases)
@@ -110,18 +125,13 @@ class Procedures:
             head = "else" if (always or last) else f"if ({condition})"
             begins = not lines
             if begins and (always or last):
-                lines += self.body(inner, operator, depth)
-                break
-            opening = (
-                f"{indent}{head} begin" if begins else f"{indent}end else {'' if head == 'else' else head + ' '}begin"
-            )
-            lines += wrapped(opening)
+                return self.body(inner, operator, depth)
+            behind = "" if head == "else" else f"{head} "
+            lines += wrapped(f"{indent}{after}{head} begin" if begins else f"{indent}end else {behind}begin")
             lines += self.body(inner, operator, depth + 1)
             if always or last:
                 break
-        if lines and lines[-1] != f"{indent}end" and any(line.startswith(f"{indent}if ") for line in lines):
-            lines.append(f"{indent}end")
-        elif lines and lines[0].startswith(f"{indent}if "):
+        if lines and lines[0].startswith(f"{indent}{after}if "):
             lines.append(f"{indent}end")
         return lines
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 __all__ = [
+    "CONTROLS",
     "NO_CHECK",
     "Assign",
     "Cell",
@@ -25,6 +26,8 @@ __all__ = [
 _TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|\S+")
 _WIRE = re.compile(r"wire width (\d+)(?: (input|output) (\d+))?\s+(?:signed )?(\S+)$")
 _MEMORY = re.compile(r"memory width (\d+) size (\d+) (\S+)$")
+#: Clock and reset of a module, which stand before its other ports.
+CONTROLS = ("clk", "rst")
 #: Attribute of a memory: what a read of a word returns while that word is written does not matter.
 NO_CHECK = "no_rw_check"
 _FIELD = re.compile(r"(\S+)=(\d+)\+(\d+)")

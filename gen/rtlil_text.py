@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .keywords import KEYWORDS
-from .rtlil import NO_CHECK
+from .rtlil import CONTROLS, NO_CHECK
 
 __all__ = ["cleaned", "for_synthesis", "inputs_of", "names_of", "without_fields"]
 
@@ -64,7 +64,7 @@ def cleaned(text: str, ports: Sequence[str] = ()) -> str:
     back. A net at a pin of an instance is called after both, ``queue__i__valid``; all names are plain identifiers. What
     fields a net has stands in its attribute ``fields``: name, lowest bit and width of each.
     """
-    order = {f"\\{name}": n for n, name in enumerate(("clk", "rst", *ports))}
+    order = {f"\\{name}": n for n, name in enumerate((*CONTROLS, *ports))}
     return "".join(_cleaned_module(part, order) for part in _MODULE.split(text) if part.strip())
 
 
@@ -216,7 +216,7 @@ def _rename(items: list[_Item]) -> None:
     """Gives nets that are connected to a pin of an instance, and names that are no identifiers, a better name."""
     widths = {item.wire: _width(item) for item in items if item.wire and not item.is_port}
     wanted: dict[str, str] = {}
-    taken = names_of("\n".join(line for item in items for line in item.lines)) | {"clk", "rst"}
+    taken = names_of("\n".join(line for item in items for line in item.lines)) | set(CONTROLS)
     for item in items:
         head = re.match(r"  (cell \\\S+|memory width \d+ size \d+) \\(\w*\$\S*)$", item.lines[0])
         if head is not None:

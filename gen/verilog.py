@@ -43,6 +43,8 @@ __all__ = [
 
 FILE_LIST = "files.f"
 WIDTH = 120
+# Of a line of a module's ports: the direction, the type with its range, and the name, behind which a value may stand.
+_PORT_NAME = re.compile(r" *\w+ +logic (?:\[[^]]*\] )?(\w+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +193,7 @@ def _explained(module: EmittedModule, text: str) -> str:
     end = lines.index(");\n")
     found, told = lines[:1], ("", "")
     for line in lines[1:end]:
-        name, meaning = member_meaning(line.split()[-1].removesuffix(","), texts)
+        name, meaning = member_meaning(found_name[1] if (found_name := _PORT_NAME.match(line)) else "", texts)
         # Members that one text is about stand below it together.
         if name != told[0] and meaning != told[1]:
             found += [f"  // {part}\n" for part in textwrap.wrap(_quoted(meaning), WIDTH - 5)]

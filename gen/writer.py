@@ -16,7 +16,7 @@ from .names import unused
 from .naming import Child, Naming, choice_of
 from .netlist import Netlist
 from .procedures import Procedures, wrapped
-from .rtlil import Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
+from .rtlil import CONTROLS, Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
 from .statements import all_merged, switch_key
 
 __all__ = ["Child", "Written", "write_module"]
@@ -124,7 +124,8 @@ class _Writer:
         lines = [f"  {child.module} {f'#({given}) ' if given else ''}{cell.name} ("]
         outputs = {id(spec) for spec in self.naming.outputs(cell)}
         used = self._used
-        pins = list(cell.pins.items())
+        # As the child's own ports: clock and reset come first.
+        pins = sorted(cell.pins.items(), key=lambda pin: pin[0] not in CONTROLS)
         for n, (pin, spec) in enumerate(pins):
             unread = id(spec) in outputs and not any(part.name in used for part in spec)
             text = "" if unread else self.render.text(spec)

@@ -72,7 +72,7 @@ class AccessorB(Unit):
     idle : Out(1)
         Loaded, every line written and every position handed to the memory engine.
     nonzeros, bumped_elements : Out(POSITION_WIDTH)
-        Of the tile loaded last; stable while ``idle``.
+        Of the tile loaded last. Stable while ``idle``.
     settled : Out(POSITION_WIDTH)
         While not ``idle``: fibers from the tile's first on whose segments can be used already, those kept included.
     occupied : Out(line_address_width + 1)

@@ -84,7 +84,7 @@ class ConvertedOperand(Unit):
         An entry could be taken, and the conversion has none.
     error : Out(8), detail : Out(64)
         What is wrong with the scheme, or the source, as :class:`rtl.mint.converter.control.ConverterControl` tells it, but for
-        offsets, which are those of the accelerator; 0 where nothing is.
+        offsets, which are those of the accelerator. 0 where nothing is.
 
     Timing
     ------

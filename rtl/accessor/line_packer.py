@@ -39,7 +39,7 @@ class LinePacker(Block):
         Completed lines, in order. Combinational from ``words``. A line that waits is withdrawn by ``flush`` (it comes
         again behind what was held) and by ``restart``.
     position, after : Out(POSITION_WIDTH)
-        Elements packed since ``restart``, and with the word at hand; with ``apart`` of no meaning.
+        Elements packed since ``restart``, and with the word at hand, which mean nothing with ``apart``.
     flush : In(1)
         Pulse: hands out what is held of a line that is not complete. The same line comes again later, its mask then
         naming the lanes that are new.

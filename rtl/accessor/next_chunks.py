@@ -39,7 +39,7 @@ class NextChunks(Block):
     later_idle : In(1)
         No later chunk is under way or waits to be looked at.
     read_request : Out(stream).array(2), chunks : Out(stream).array(2)
-        Second chunks, later chunks; a request and its chunk leave in one cycle, so that each one's ``valid`` waits for the
+        Second chunks, later chunks. A request and its chunk leave in one cycle, so that each one's ``valid`` waits for the
         ``ready`` of the other.
     idle : Out(1)
         No chunk is about to be asked for.

@@ -29,7 +29,7 @@ class PartialStore(Block):
     Members
     -------
     base, lines : In
-        The partition; ``lines`` is even and each half exceeds the metadata of ``rows`` rows.
+        The partition. ``lines`` is even and each half exceeds the metadata of ``rows`` rows.
     half : In(1)
         Which half is written; constant while rows are outstanding.
     rows : In(POSITION_WIDTH)

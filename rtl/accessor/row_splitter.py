@@ -22,7 +22,7 @@ class RowSplitter(Block):
     Members
     -------
     start : In(1), rows : In(POSITION_WIDTH)
-        ``start`` is high for the cycle before a run of ``rows`` rows; only while ``idle``.
+        ``start`` is high for the cycle before a run of ``rows`` rows, only while ``idle``.
     pairs, beats : In(stream)
         Rows in order; the beats that hold an element of a row that is not bumped, each once.
     segments : Out(stream)

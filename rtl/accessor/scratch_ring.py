@@ -41,7 +41,7 @@ class ScratchRing(Block):
     Members
     -------
     base : In(line_address_width), lines : In(line_address_width + 1)
-        The ring; none where it has no more lines than the margin. Constant while rows are under way.
+        The ring, none where it has no more lines than the margin. Constant while rows are under way.
     keep_lines : Out(line_address_width + 1)
         Lines of each row that stay on chip.
     row_begins : In(1), row : In

@@ -37,7 +37,7 @@ class ScratchWriter(Block):
     region, capacity : In(address_width)
         Byte address and bytes of all slots together. Constant while not ``idle``.
     base : In(line_address_width), lines : In(line_address_width + 1)
-        Lines of the SRAM for the first lines of slots; fewer than two times the margin of :class:`ScratchRing` are as none.
+        Lines of the SRAM for the first lines of slots. Fewer than two times the margin of :class:`ScratchRing` are as none.
         Constant while not ``idle``.
     words : In(stream), first : In(1), slot : In
         Fibers; the first one of a row begins the row's slot anew. Nothing is taken beyond the slot, nor while ``results``

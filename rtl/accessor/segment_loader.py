@@ -69,7 +69,7 @@ class SegmentLoader(Block):
     idle : Out(1), ready : Out(1)
         Loaded and every line written; what was remembered has been forgotten, too.
     nonzeros, bumped_elements : Out(POSITION_WIDTH)
-        Of the tile loaded last; stable while ``idle``.
+        Of the tile loaded last. Stable while ``idle``.
     settled : Out(POSITION_WIDTH)
         With ``fifo_region``, while not ``idle``: segments from the tile's first on that can be read already and will not
         move, none of them in the FIFO-managed region. It follows the writes and may lag behind them. Of those kept, the

@@ -57,7 +57,7 @@ class SegmentStreamer(Block):
     Members
     -------
     base, lines : In
-        The region; ``lines`` may be 0. Constant while not ``idle`` and while rows are under way.
+        The region. ``lines`` may be 0. Constant while not ``idle`` and while rows are under way.
     units : In(1)
         ``unit`` leaves are streamed as well.
     origin : In(address_width)

@@ -39,7 +39,7 @@ class Operator(Block):
     Members
     -------
     a, b : In(32)
-        Operands; sampled at the end of every cycle in which ``advance`` is high.
+        Operands, sampled at the end of every cycle in which ``advance`` is high.
     advance : In(1)
         Clock enable of the whole pipeline: while it is low nothing moves and ``result`` holds.
     result : Out(32)

@@ -45,7 +45,7 @@ class BuffetControl(Block):
     fill : In(stream(width))
         Appends at the tail. Waits while there is no credit.
     read : In(stream(index)), read_data : Out(stream(width))
-        The entry ``index`` places from the head; waits until it has arrived. Answers in order.
+        The entry ``index`` places from the head. Waits until it has arrived. Answers in order.
     update : In(stream({index, data}))
         Replaces a present entry, waits for an absent one. Reads and updates that wait together are looked at in turn.
     shrink : In(stream(count))

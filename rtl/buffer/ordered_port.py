@@ -42,7 +42,7 @@ class OrderedPort(Block):
     reserve : In(1), reserve_ready : Out(1)
         ``reserve`` takes the place of one answer and is allowed while ``reserve_ready`` is high.
     write_data : In(width), write_data_valid : In(1)
-        The entry of each accepted write, at the moment of acceptance and in order; at most three cycles of advance.
+        The entry of each accepted write, at the moment of acceptance and in order. At most three cycles of advance.
     advance : Out(1)
         High when the operation below is taken over at the end of this cycle.
     read, write : In(1), read_address, write_address : In(address_width)

@@ -42,7 +42,7 @@ class MemoryEngine(Unit):
         Beats in each reader's queue. Its bursts are at most half as long; to stream without gaps over a memory with a
         latency of L cycles a client needs a depth of about L.
     writer_depth : Sequence[int] or int, optional
-        Beats in each writer's queue, at least 2; by default two longest bursts.
+        Beats in each writer's queue, at least 2. By default two longest bursts.
 
     Members
     -------
@@ -65,10 +65,10 @@ class MemoryEngine(Unit):
     clear : In(1)
         Forget the error.
     write_begin, write_end : In(address_width)
-        The window of what may be written: first byte, and first byte behind; 0 is the end of the address space.
+        The window of what may be written: first byte, and first byte behind. 0 is the end of the address space.
         Bus-aligned; constant while not all writers are idle.
     halt : In(1), busy : Out(1)
-        Before a reset in the middle of work: raise ``halt``, wait until ``busy`` is low, then reset; the bus sees only
+        Before a reset in the middle of work: raise ``halt``, wait until ``busy`` is low, then reset. The bus sees only
         whole transactions. ``busy`` means bursts in flight, not queued requests.
     read_beat : Out(readers), write_beat : Out(writers)
         Events, bit n for client n: one beat moved.

@@ -60,7 +60,7 @@ class WriteEngine(Block):
     bus : Out(Axi4Signature)
         AW, W and B.
     window_begin, window_end : In(address_width)
-        The window: byte addresses of its first line and of the line after its last, bus-aligned;
+        The window: byte addresses of its first line and of the line after its last, bus-aligned.
         ``window_end = 0`` is the end of the address space. Constant while not all clients are idle.
     halt : In(1)
         While high no further burst is given to the bus; those given come to their end.

@@ -37,7 +37,7 @@ class LineStore(Block):
         The next SRAM line asked for is for this leaf. Not ``ready``: too many are pending, no line may be asked for.
     sram_response, fetch_response : In({valid, ...})
     query : In(leaf), arrived : Out(pointer)
-        Lines of this leaf written so far, modulo twice the slots of a long leaf; the next one goes to slot ``arrived``
+        Lines of this leaf written so far, modulo twice the slots of a long leaf. The next one goes to slot ``arrived``
         modulo the leaf's slots. ``read_slot``, too, is modulo those.
     read_enable : In(1), read_leaf : In(leaf), read_slot : In(slot), line : Out(line)
         The line one cycle after ``read_enable``.

@@ -90,11 +90,11 @@ class RunControl(Unit):
     running, done : Out(1), error : Out(8), detail : Out(64)
         A run is in progress; it has ended, with which error.
     fault : In(8), fault_detail : In(64)
-        An error that a unit reports; nonzero ends the run.
+        An error that a unit reports. Nonzero ends the run.
     loading_a : Out(1)
         In the loading phase: an A tile is being loaded.
     event_loaded, event_loaded_a : Out(1)
-        A B tile, an A tile has been loaded; what its accessor says of it holds.
+        A B tile, an A tile has been loaded. What its accessor says of it holds.
     misaligned : In(1), misaligned_offset : In(12)
         An address register does not hold a multiple of the line size: which one.
 

@@ -56,7 +56,7 @@ class SchemeCheck(Block):
     misaligned : In(1), misaligned_offset : In(12)
         An address register does not hold a multiple of the line size: which one.
     error : Out(8), detail : Out(64)
-        Of what stood at the inputs for ``latency`` cycles; ``error`` is 0 where nothing is wrong.
+        Of what stood at the inputs for ``latency`` cycles. ``error`` is 0 where nothing is wrong.
 
     Timing
     ------

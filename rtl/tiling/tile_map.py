@@ -28,9 +28,9 @@ class TileMap(Block):
     map : In(address_width)
         Byte address of the map, bus-aligned; 0 when there is none (nothing is then known).
     index : In(POSITION_WIDTH), ask : In(1)
-        Look up bit ``index``; ``ask`` is a pulse, ``index`` stays until ``done``.
+        Look up bit ``index``. ``ask`` is a pulse, ``index`` stays until ``done``.
     rows, columns : In(COORDINATE_WIDTH)
-        With ``ranged``: cells of the tile, each way at least 1; taken with ``ask``.
+        With ``ranged``: cells of the tile, each way at least 1. Taken with ``ask``.
     stride : In(COORDINATE_WIDTH)
         With ``ranged``: cells of a whole row of the map; constant.
     done, known, occupied : Out(1)

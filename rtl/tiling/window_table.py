@@ -37,9 +37,9 @@ class WindowTable(Block):
     table_address : In(address_width)
         Byte address of the table, bus-aligned.
     index : In(COORDINATE_WIDTH), ask : In(1)
-        Look up window ``index``; ``ask`` is a pulse, ``index`` stays until ``done``.
+        Look up window ``index``. ``ask`` is a pulse, ``index`` stays until ``done``.
     done : Out(1), window : Out(window)
-        The answer is there, until the next ``ask``; from registers.
+        The answer is there, until the next ``ask``. From registers.
     clear : In(1)
         Forget the beat.
     read_request, read_data : a client port of the memory engine

@@ -388,3 +388,32 @@ def test_generator_as_a_command(tmp_path):
 def test_names_tell_parameters_without_their_defaults():
     assert Adder(width=3, step=2).module_name == "adder_width3_step2"
     assert Adder(width=3).module_name == "adder_width3"
+
+
+def test_a_port_with_a_value_at_reset_has_its_own_text(tiny):
+    text = tiny.files["read_engine.sv"]
+    assert "The beat itself is delivered as it came.\n  output logic error__valid = 1'b0,\n" in text
+    assert re.search(r"// A burst is outstanding or offered to the bus.\n  output logic busy,\n", text)
+
+
+def test_clock_and_reset_are_the_first_pins(tiny):
+    """As they are the first ports."""
+    pins = [
+        re.findall(r"(?m)^    \.(\w+)\(", pins) for pins in re.findall(r"(?s)\w+ \(\n(    \..*?)\n  \);", all_of(tiny))
+    ]
+    assert len(pins) > 200
+    assert all(found.index("clk") == 0 for found in pins if "clk" in found)
+    assert all(found.index("rst") == 1 for found in pins if "rst" in found)
+
+
+def test_what_follows_a_reset_is_an_else_if(tiny):
+    """Where it is one chain of conditions."""
+    text = all_of(tiny)
+    chains = re.findall(
+        r"(?m)^    end else begin\n      if .*\n(?:       .*\n)*?(?:      end.*\n(?:       .*\n)*?)*    end$", text
+    )
+    assert len(re.findall(r"(?m)^    end else if ", text)) > 100 and not chains
+
+
+def all_of(verilog) -> str:
+    return "".join(verilog.files[name] for name in verilog.sources)
