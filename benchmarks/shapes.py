@@ -90,6 +90,8 @@ SHAPES: dict[str, Callable[[], sp.csr_array]] = {
     "band of 61, 600 rows": lambda: band(600, 30),
     "400 rows, 9,500 scattered nonzeros": lambda: scattered(400, 9500),
     "rows of Pareto's lengths, 900": lambda: pareto(900, 5),
+    "7,000 rows, 8,000 scattered nonzeros": lambda: scattered(7000, 8000),
+    "arrow of 2 rows and columns, 500 rows": lambda: arrow(500, 2),
 }
 
 
@@ -118,7 +120,7 @@ def mesh(side: int) -> sp.csr_array:
 
 UNSEEN: dict[str, Callable[[], sp.csr_array]] = {
     "1,500 rows, 4,300 scattered nonzeros": lambda: scattered(1500, 4300),
-    "7,000 rows, 8,000 scattered nonzeros": lambda: scattered(7000, 8000),
+    "6,300 rows, 7,100 scattered nonzeros": lambda: scattered(6300, 7100),
     "300 rows, 6,000 scattered nonzeros": lambda: scattered(300, 6000),
     "cross of 250 rows": lambda: cross(250),
     "R-MAT, 1,024 rows, 5,000 nonzeros": lambda: power_law(10, 5_000),
@@ -129,7 +131,7 @@ UNSEEN: dict[str, Callable[[], sp.csr_array]] = {
     "band of 31, 500 rows": lambda: band(500, 15),
     "rows of Pareto's lengths, 1,300": lambda: pareto(1300, 8),
     "rows of Pareto's lengths, 2,500": lambda: pareto(2500, 6),
-    "arrow of 2 rows and columns, 500 rows": lambda: arrow(500, 2),
+    "arrow of 3 rows and columns, 420 rows": lambda: arrow(420, 3),
     "mesh of 40 x 40 points": lambda: mesh(40),
     "mesh of 70 x 70 points": lambda: mesh(70),
 }

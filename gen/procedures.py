@@ -126,8 +126,8 @@ class Procedures:
             begins = not lines
             if begins and (always or last):
                 return self.body(inner, operator, depth)
-            behind = "" if head == "else" else f"{head} "
-            lines += wrapped(f"{indent}{after}{head} begin" if begins else f"{indent}end else {behind}begin")
+            opening = head if begins else "else" if head == "else" else f"else {head}"
+            lines += wrapped(f"{indent}{after if begins else 'end '}{opening} begin")
             lines += self.body(inner, operator, depth + 1)
             if always or last:
                 break

@@ -225,10 +225,7 @@ class Run:
         lengths = self.places.part_lengths(tile) if part else self.places.lengths(tile)
         if overlapped:
             first = 0 if self.rows is None else int(self.rows.kept[tile.index_i])  # those before it can be used at once
-            # A's nonzeros are there before a load that begins early.
-            if self.rows is None or not self.rows.early[tile.index_i]:
-                usable[first:] = delayed_by_a(self, usable[first:], before)
-            usable[first:] += self._trips
+            usable[first:] = delayed_by_a(self, usable[first:], before, tile) + self._trips
         back = self.rows_of_c.fibers(tile, at, partial, spilled, base)
         jobs = self._gather(tile, at, back, lengths, usable)
         if self.rows is not None:
@@ -355,8 +352,13 @@ class Run:
         return jobs[:number]
 
 
-def delayed_by_a(run: Run, usable: Index, before: Mark) -> Index:
-    """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
+def delayed_by_a(run: Run, usable: Index, before: Mark, tile: Tile | None = None) -> Index:
+    """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for.
+
+    Where the load of ``tile`` begins early they are there before it.
+    """
+    if run.rows is not None and tile is not None and run.rows.early[tile.index_i]:
+        return usable
     lines = min(run.clock.moved_of_a(before), PREFETCHED_LINES)
     return usable + np.minimum(usable, int(lines * run.pace.beat))
 
