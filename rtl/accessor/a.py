@@ -95,14 +95,10 @@ class AccessorA(Unit):
     def __init__(
         self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, parts: bool = False
     ) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.burst_beats = burst_beats
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.parts = bool(parts)
         super().__init__(
             {

@@ -146,16 +146,11 @@ class AccessorC(Unit):
         packed: str | None = None,
         converts: bool = False,
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 30)
-        check_power_of_two("Longest burst", burst_beats, 1, 256)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 32)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.burst_beats = burst_beats
-        self.scratch_slots = scratch_slots
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 30)
+        self.burst_beats = check_power_of_two("Longest burst", burst_beats, 1, 256)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 32)
         self.joins = bool(joins)
         self.packed = packed
         self.converts = bool(converts)

@@ -97,12 +97,9 @@ class ChunkPeeker(Block):
     """
 
     def __init__(self, *, lanes: int, depth: int, capacity: int = WAITING_LINES) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Queue depth", depth, 1, 1 << 16)
-        check_integer("Lines that wait", capacity, WAITING_LINES, 1 << 16)
-        self.lanes = lanes
-        self.depth = depth
-        self.capacity = capacity
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.depth = check_integer("Queue depth", depth, 1, 1 << 16)
+        self.capacity = check_integer("Lines that wait", capacity, WAITING_LINES, 1 << 16)
         super().__init__(
             {
                 "high": In(COORDINATE_WIDTH + 1),

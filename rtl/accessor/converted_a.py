@@ -51,8 +51,7 @@ class ConvertedA(ConvertedOperand):
     READERS = read_clients("a")
 
     def __init__(self, *, beat_bits: int, address_width: int, value: str, form: str, lanes: int = 0) -> None:
-        check_integer("Lanes", lanes, 0, 64)
-        self.lanes = lanes
+        self.lanes = check_integer("Lanes", lanes, 0, 64)
         handed = stream.Signature(row_part(lanes) if lanes else selection())
         members = {
             "tile": In(stream.Signature(tile())),

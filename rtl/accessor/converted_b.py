@@ -50,8 +50,7 @@ class ConvertedB(ConvertedOperand):
     READERS = read_clients("b")
 
     def __init__(self, *, beat_bits: int, address_width: int, value: str, form: str, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         members = {
             "tile": In(stream.Signature(rows_of_tile())),
             "segments": Out(stream.Signature(segment(lanes))),

@@ -88,16 +88,12 @@ class ConvertedC(Unit):
     def __init__(
         self, *, lanes: int, beat_bits: int, address_width: int, burst_beats: int, value: str, form: str
     ) -> None:
-        check_power_of_two("Lanes", lanes, 2, 16)
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
-        self.lanes = lanes
-        self.beat_bits = beat_bits
-        self.address_width = address_width
-        self.burst_beats = burst_beats
         self.value = value
         self.value_bits = value_bits(value)
         self.form = form

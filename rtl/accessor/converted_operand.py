@@ -97,17 +97,14 @@ class ConvertedOperand(Unit):
     def __init__(
         self, *, beat_bits: int, address_width: int, value: str, form: str, group: int, members: Mapping[str, Any]
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Entries of a group", group, 2, 16)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.group = check_power_of_two("Entries of a group", group, 2, 16)
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
-        self.beat_bits = beat_bits
-        self.address_width = address_width
         self.value = value
         self.value_bits = value_bits(value)
         self.form = form
-        self.group = group
         super().__init__(
             {
                 "enable": In(1),

@@ -68,12 +68,9 @@ class FiberAppender(Block):
     def __init__(
         self, *, lanes: int, address_width: int, burst_beats: int, packed: str | None = None, keeps: bool = False
     ) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.burst_beats = burst_beats
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.packed = packed
         self.keeps = bool(keeps)
         keeping = {"keep_lines": In(POSITION_WIDTH), "kept": Out(stream.Signature(packed_line(lanes)))}

@@ -46,8 +46,7 @@ class FiberSwitch(Block):
     latency = 0
 
     def __init__(self, *, lanes: int, converts: bool = False) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
         self.converts = bool(converts)
         fibers = stream.Signature(fiber_word(lanes))
         ways = ("to_scratch", "to_rows", "to_store", "to_partials")

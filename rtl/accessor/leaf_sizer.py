@@ -50,14 +50,10 @@ class LeafSizer(Block):
     latency = 2
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, short_lines: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
-        check_integer("Lines of a short leaf", short_lines, 0, 1 << 16)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.short_lines = short_lines
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        self.short_lines = check_integer("Lines of a short leaf", short_lines, 0, 1 << 16)
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),

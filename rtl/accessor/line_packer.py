@@ -57,8 +57,7 @@ class LinePacker(Block):
     """
 
     def __init__(self, *, lanes: int, has_apart: bool = False) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
         self.has_apart = bool(has_apart)
         super().__init__(
             {

@@ -47,12 +47,9 @@ class LineWriter(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.burst_beats = burst_beats
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         super().__init__(
             {
                 "lines": In(stream.Signature(addressed_line(lanes, address_width))),

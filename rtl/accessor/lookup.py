@@ -60,14 +60,10 @@ class FiberLookup(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 32) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        check_integer("Pending requests", pending, 1, 4096)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.pending = pending
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
+        self.pending = check_integer("Pending requests", pending, 1, 4096)
         super().__init__(
             {
                 "streaming": In(1),

@@ -52,10 +52,8 @@ class NextChunks(Block):
     latency = 1
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        self.lanes = lanes
-        self.address_width = address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         super().__init__(
             {
                 "elements": In(address_width),

@@ -50,12 +50,9 @@ class NonzeroReader(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
         super().__init__(
             {
                 "places": In(stream.Signature(fiber_place(address_width))),

@@ -62,10 +62,8 @@ class PartialStore(Block):
     """
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Line address width", line_address_width, 1, 30)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 30)
         law = line_address_width
         super().__init__(
             {

@@ -50,10 +50,8 @@ class PieceFinder(Block):
     latency = 0
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
         super().__init__(
             {
                 "segments": In(stream.Signature(segment_lines(lanes))),

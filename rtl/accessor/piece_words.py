@@ -40,8 +40,7 @@ class PieceWords(Block):
     latency = 0
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         super().__init__(
             {
                 "pieces": In(stream.Signature(piece(lanes))),

@@ -38,8 +38,7 @@ class QuadrantCounters(Block):
     latency = 4
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
         super().__init__(
             {
                 "start": In(1),

@@ -50,10 +50,8 @@ class RegionLines(Block):
     latency = 3
 
     def __init__(self, *, line_address_width: int, rows: int) -> None:
-        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
-        check_integer("Rows", rows, 1, 1 << 16)
-        self.line_address_width = line_address_width
-        self.rows = rows
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        self.rows = check_integer("Rows", rows, 1, 1 << 16)
         inputs = ("enter", "placed", "last", "row_done")
         super().__init__(
             {

@@ -59,10 +59,8 @@ class RegionPlaces(Block):
     latency = 1
 
     def __init__(self, *, address_width: int, line_address_width: int) -> None:
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
-        self.address_width = address_width
-        self.line_address_width = line_address_width
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
         sizes = (address_width, line_address_width)
         super().__init__(
             {

@@ -66,8 +66,7 @@ class RowLines(Block):
     latency = 3
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         super().__init__(
             {
                 "low": In(COORDINATE_WIDTH + 1),

@@ -54,10 +54,8 @@ class RowParts(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        self.lanes = lanes
-        self.address_width = address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         super().__init__(
             {
                 "start": In(1),

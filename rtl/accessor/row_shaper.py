@@ -57,8 +57,7 @@ class RowShaper(Block):
     """
 
     def __init__(self, *, lanes: int, value: str) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
         self.value = value
         self.value_bits = value_bits(value)
         super().__init__(

@@ -36,8 +36,7 @@ class RowSplitter(Block):
     """
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         super().__init__(
             {
                 "start": In(1),

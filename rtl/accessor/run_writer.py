@@ -44,12 +44,9 @@ class RunWriter(Block):
     latency = 1
 
     def __init__(self, *, lanes: int, line_address_width: int, pending: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
-        check_integer("Pending runs", pending, 1, 1 << 16)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
-        self.pending = pending
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        self.pending = check_integer("Pending runs", pending, 1, 1 << 16)
         super().__init__(
             {
                 "runs": In(stream.Signature(line_run(line_address_width))),

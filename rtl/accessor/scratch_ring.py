@@ -65,12 +65,10 @@ class ScratchRing(Block):
     """
 
     def __init__(self, *, lanes: int, line_address_width: int, scratch_slots: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Line address width", line_address_width, 1, 30)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
-        self.lanes = lanes
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         self.line_address_width = law = line_address_width
-        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "base": In(law),

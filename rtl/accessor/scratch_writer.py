@@ -69,13 +69,11 @@ class ScratchWriter(Block):
     def __init__(
         self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, scratch_slots: int
     ) -> None:
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
-        check_integer("Line address width", line_address_width, 1, 30)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 30)
         self.lanes = lanes
         self.address_width = address_width
-        self.line_address_width = line_address_width
         self.burst_beats = burst_beats
-        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "region": In(address_width),

@@ -42,8 +42,7 @@ class SegmentCutter(Block):
     latency = 0
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         super().__init__(
             {
                 "steps": In(stream.Signature(row_line(lanes))),

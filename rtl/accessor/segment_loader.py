@@ -88,10 +88,8 @@ class SegmentLoader(Block):
     """
 
     def __init__(self, *, lanes: int, line_address_width: int, fifo_region: bool = True) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
         self.fifo_region = bool(fifo_region)
         windowed = {
             "settled": Out(POSITION_WIDTH),

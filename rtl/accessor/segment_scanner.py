@@ -84,12 +84,9 @@ class SegmentScanner(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int, rows: int = 64) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Rows under way", rows, 2, 1024)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.rows = rows
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.rows = check_integer("Rows under way", rows, 2, 1024)
         super().__init__(
             {
                 "elements": In(address_width),

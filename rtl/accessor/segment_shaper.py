@@ -58,10 +58,8 @@ class SegmentShaper(Block):
     """
 
     def __init__(self, *, group: int, lanes: int, value: str) -> None:
-        check_power_of_two("Entries of a group", group, 1, 16)
-        check_power_of_two("Lanes", lanes, group, 64)
-        self.group = group
-        self.lanes = lanes
+        self.group = check_power_of_two("Entries of a group", group, 1, 16)
+        self.lanes = check_power_of_two("Lanes", lanes, group, 64)
         self.value = value
         self.value_bits = value_bits(value)
         super().__init__(

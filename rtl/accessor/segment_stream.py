@@ -91,18 +91,12 @@ class SegmentStreamer(Block):
         pending: int = 64,
         rows: int = 256,
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
-        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
-        check_integer("Pending leaves", pending, 1, 1 << 16)
-        check_integer("Rows", rows, 1, 1 << 16)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.leaf_lines = leaf_lines
-        self.pending = pending
-        self.rows = rows
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        self.leaf_lines = check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        self.pending = check_integer("Pending leaves", pending, 1, 1 << 16)
+        self.rows = check_integer("Rows", rows, 1, 1 << 16)
         super().__init__(
             {
                 "base": In(line_address_width),

@@ -36,8 +36,7 @@ class Unroller(Block):
     """
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
         super().__init__(
             {
                 "words": In(stream.Signature(segment_word(lanes))),

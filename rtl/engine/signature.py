@@ -201,22 +201,14 @@ class Engine(Unit):
         value: str,
         packed: bool = False,
     ) -> None:
-        check_integer("PEs", pes, 1, 1024)
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
-        check_integer("Queue lines", queue_lines, 1, 1 << 16)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
-        self.pes = pes
-        self.radix = radix
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.leaf_lines = leaf_lines
-        self.queue_lines = queue_lines
-        self.scratch_slots = scratch_slots
+        self.pes = check_integer("PEs", pes, 1, 1024)
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
+        self.leaf_lines = check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        self.queue_lines = check_integer("Queue lines", queue_lines, 1, 1 << 16)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         self.value = value
         self.packed = bool(packed)
         super().__init__(

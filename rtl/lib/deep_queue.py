@@ -41,11 +41,9 @@ class DeepQueue(Block):
     latency = 1
 
     def __init__(self, *, shape: ShapeLike, depth: int, spilled: int) -> None:
-        check_integer("Queue depth", depth, 4, 1 << 16)
-        check_integer("Items in block memory", spilled, 3, 1 << 16)
+        self.depth = check_integer("Queue depth", depth, 4, 1 << 16)
+        self.spilled = check_integer("Items in block memory", spilled, 3, 1 << 16)
         self.shape = shape
-        self.depth = depth
-        self.spilled = spilled
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def build(self, platform: Any) -> Module:

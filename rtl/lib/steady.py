@@ -32,8 +32,7 @@ class SteadyFor(Block):
     latency = 1
 
     def __init__(self, *, cycles: int) -> None:
-        check_integer("Cycles", cycles, 1, 1 << 16)
-        self.cycles = cycles
+        self.cycles = check_integer("Cycles", cycles, 1, 1 << 16)
         super().__init__({"condition": In(1), "steady": Out(1)})
 
     def build(self, platform: Any) -> Module:

@@ -41,8 +41,7 @@ class FiberCheck(Unit):
     latency = CoordinateCheck.latency
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
         super().__init__(
             {
                 "moved": In(1),

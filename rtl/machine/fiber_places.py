@@ -59,12 +59,9 @@ class FiberPlaces(Block):
     latency = 0
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
         region = sram_region(line_address_width)
         super().__init__(
             {

@@ -101,15 +101,13 @@ class Machine(Block):
     ) -> None:
         if not isinstance(tile_engine, Engine):
             raise TypeError(f"The machine's engine must be an Engine, not {tile_engine!r}")
-        check_integer("SRAM lines", sram_lines, 2, 1 << 30)
-        check_power_of_two("Beats of a line", line_beats, 1, min(8, burst_beats))
+        self.sram_lines = check_integer("SRAM lines", sram_lines, 2, 1 << 30)
+        self.line_beats = check_power_of_two("Beats of a line", line_beats, 1, min(8, burst_beats))
         self.tile_engine = tile_engine
         self.tuning = bool(tuning)
-        self.sram_lines = sram_lines
         self.banks = banks
         self.outstanding = outstanding
         self.burst_beats = burst_beats
-        self.line_beats = line_beats
         self.offsets = offsets
         self.lanes = lanes = tile_engine.lanes
         self.address_width = aw = tile_engine.address_width

@@ -40,10 +40,8 @@ class LoadSwitch(Block):
     latency = 0
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
         port = stream.Signature(sram_write(lanes, line_address_width))
         super().__init__({"a": In(port), "b": In(port), "write": Out(port)})
 

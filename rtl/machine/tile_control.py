@@ -65,12 +65,11 @@ class TileControl(Unit):
     READERS = TilingController.READERS
 
     def __init__(self, *, check: SchemeCheck, address_width: int, line_address_width: int) -> None:
-        check_integer("Line address width", line_address_width, 1, COORDINATE_WIDTH)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, COORDINATE_WIDTH)
         self.run_control = RunControl(check=check)
         self.lanes = lanes = check.lanes
         self.tuning = check.tuning
         self.address_width = address_width
-        self.line_address_width = line_address_width
         self.controller = TilingController(
             tuning=self.tuning, lanes=lanes, address_width=address_width, b_fibers=check.b_fibers
         )

@@ -58,14 +58,10 @@ class BeatSender(Block):
     latency = 2
 
     def __init__(self, *, data_width: int, clients: int, outstanding: int, burst_beats: int) -> None:
-        check_power_of_two("Data width", data_width, 8, 1024)
-        check_integer("Clients", clients, 1, 1 << 16)
-        check_integer("Outstanding bursts", outstanding, 1, 1 << 16)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.data_width = data_width
-        self.clients = clients
-        self.outstanding = outstanding
-        self.burst_beats = burst_beats
+        self.data_width = check_power_of_two("Data width", data_width, 8, 1024)
+        self.clients = check_integer("Clients", clients, 1, 1 << 16)
+        self.outstanding = check_integer("Outstanding bursts", outstanding, 1, 1 << 16)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         super().__init__(
             {
                 "bursts": In(stream.Signature(owned_burst(clients=clients, burst_beats=burst_beats))),

@@ -49,9 +49,8 @@ class BurstArbiter(Block):
     latency = 1
 
     def __init__(self, *, burst: ShapeLike, clients: int) -> None:
-        check_integer("Clients", clients, 1, 1 << 16)
+        self.clients = check_integer("Clients", clients, 1, 1 << 16)
         self.burst = burst
-        self.clients = clients
         self.shape = clients_burst(burst, clients)
         super().__init__(
             {"bursts": In(stream.Signature(burst)).array(clients), "chosen": Out(stream.Signature(self.shape))}

@@ -109,10 +109,9 @@ class LineJoiner(Block):
 
     def __init__(self, *, beat_bits: int, parts: int, address_width: int) -> None:
         _check_parts(beat_bits, parts)
-        check_integer("Address width", address_width, 8, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         self.beat_bits = beat_bits
         self.parts = parts
-        self.address_width = address_width
         request = read_request(address_width)
         super().__init__(
             {
@@ -162,10 +161,9 @@ class LineSplitter(Block):
 
     def __init__(self, *, beat_bits: int, parts: int, address_width: int) -> None:
         _check_parts(beat_bits, parts)
-        check_integer("Address width", address_width, 8, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         self.beat_bits = beat_bits
         self.parts = parts
-        self.address_width = address_width
         request = write_request(address_width)
         super().__init__(
             {

@@ -66,14 +66,10 @@ class WindowGuard(Block):
     latency = 2
 
     def __init__(self, *, address_width: int, line_bytes: int, id_width: int, burst_beats: int) -> None:
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Bytes of a beat", line_bytes, 1, 128)
-        check_integer("Identifier width", id_width, 1, 16)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.address_width = address_width
-        self.line_bytes = line_bytes
-        self.id_width = id_width
-        self.burst_beats = burst_beats
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.line_bytes = check_power_of_two("Bytes of a beat", line_bytes, 1, 128)
+        self.id_width = check_integer("Identifier width", id_width, 1, 16)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.line_width = address_width - (line_bytes - 1).bit_length()
         burst = numbered_burst(id_width=id_width, line_address_width=self.line_width, burst_beats=burst_beats)
         burst_shape = held_burst(id_width=id_width, line_address_width=self.line_width)

@@ -54,16 +54,11 @@ class WriteClient(Block):
     latency = RequestSplitter.latency
 
     def __init__(self, *, data_width: int, address_width: int, depth: int, outstanding: int, burst_beats: int) -> None:
-        check_power_of_two("Data width", data_width, 8, 1024)
-        check_integer("Address width", address_width, 13, 64)
-        check_integer("Queue depth", depth, 2, 1 << 16)
-        check_integer("Outstanding bursts", outstanding, 1, 1 << 16)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.data_width = data_width
-        self.address_width = address_width
-        self.depth = depth
-        self.outstanding = outstanding
-        self.burst_beats = burst_beats
+        self.data_width = check_power_of_two("Data width", data_width, 8, 1024)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.depth = check_integer("Queue depth", depth, 2, 1 << 16)
+        self.outstanding = check_integer("Outstanding bursts", outstanding, 1, 1 << 16)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.line_bytes = data_width // 8
         line_width = address_width - (self.line_bytes - 1).bit_length()
         burst = burst_request(line_address_width=line_width, burst_beats=burst_beats)

@@ -60,10 +60,8 @@ class BlockFlags(StreamPipeline):
     latency = 2
 
     def __init__(self, *, inputs: int = 8, columns: int = 64) -> None:
-        check_power_of_two("Inputs", inputs, 1, 32)
-        check_power_of_two("Block columns", columns, 2, 1024)
-        self.inputs = inputs
-        self.columns = columns
+        self.inputs = check_power_of_two("Inputs", inputs, 1, 32)
+        self.columns = check_power_of_two("Block columns", columns, 2, 1024)
         super().__init__(taken=touching_vector(inputs, columns), given=flagged_vector(inputs, columns))
 
     def build(self, platform: Any) -> Module:

@@ -51,10 +51,8 @@ class ClusterCounter(StreamPipeline):
     latency = 2
 
     def __init__(self, *, inputs: int = 16, key_width: int = 32) -> None:
-        check_power_of_two("Inputs", inputs, 2, 64)
-        check_integer("Key width", key_width, 1, 64)
-        self.inputs = inputs
-        self.key_width = key_width
+        self.inputs = check_power_of_two("Inputs", inputs, 2, 64)
+        self.key_width = check_integer("Key width", key_width, 1, 64)
         super().__init__(
             taken=data.ArrayLayout(key_item(key_width, 0), inputs),
             given=data.ArrayLayout(counted_item(inputs, key_width), inputs),

@@ -58,8 +58,7 @@ class RecordPacker(Block):
     """
 
     def __init__(self, *, lanes: int, value: str) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
         self.value = value
         self.value_bits = value_bits(value)
         self.packer = BitPacker(beat_bits=RECORD_WIDTH * lanes, lanes=lanes, width=RECORD_WIDTH)

@@ -77,12 +77,9 @@ class Sorter(StreamPipeline):
     """
 
     def __init__(self, *, inputs: int = 16, key_width: int = 32, payload_width: int = 32) -> None:
-        check_power_of_two("Inputs", inputs, 2, 32)
-        check_integer("Key width", key_width, 1, 64)
-        check_integer("Payload width", payload_width, 0, 128)
-        self.inputs = inputs
-        self.key_width = key_width
-        self.payload_width = payload_width
+        self.inputs = check_power_of_two("Inputs", inputs, 2, 32)
+        self.key_width = check_integer("Key width", key_width, 1, 64)
+        self.payload_width = check_integer("Payload width", payload_width, 0, 128)
         super().__init__(
             taken=data.ArrayLayout(key_item(key_width, payload_width), inputs),
             given=data.ArrayLayout(sorted_item(inputs, key_width, payload_width), inputs),

@@ -68,14 +68,11 @@ class TreeBuilder(Block):
     """
 
     def __init__(self, *, inputs: int = 8, width: int = 32, count_bits: int = 40, form: str = "work_efficient") -> None:
-        check_power_of_two("Inputs", inputs, 2, 32)
-        check_integer("Coordinate width", width, 1, 32)
-        check_integer("Count bits", count_bits, 8, 64)
+        self.inputs = check_power_of_two("Inputs", inputs, 2, 32)
+        self.width = check_integer("Coordinate width", width, 1, 32)
+        self.count_bits = check_integer("Count bits", count_bits, 8, 64)
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
-        self.inputs = inputs
-        self.width = width
-        self.count_bits = count_bits
         self.form = form
         self._sums = FORMS[form](inputs=inputs, width=1, sum_width=count_bits)
         super().__init__(

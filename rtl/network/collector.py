@@ -60,14 +60,10 @@ class Collector(Block):
     """
 
     def __init__(self, *, pes: int, lanes: int, depth: int, scratch_slots: int) -> None:
-        check_integer("PEs", pes, 1, 1024)
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Queue depth", depth, 1, 1 << 16)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
-        self.pes = pes
-        self.lanes = lanes
-        self.depth = depth
-        self.scratch_slots = scratch_slots
+        self.pes = check_integer("PEs", pes, 1, 1024)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.depth = check_integer("Queue depth", depth, 1, 1 << 16)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         super().__init__(
             {
                 "tickets": In(stream.Signature(job_ticket(pes, scratch_slots))),

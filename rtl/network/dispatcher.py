@@ -100,12 +100,10 @@ class Dispatcher(Block):
     """
 
     def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
-        check_integer("PEs", pes, 1, 1 << 12)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1 << 12)
-        self.pes = pes
+        self.pes = check_integer("PEs", pes, 1, 1 << 12)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1 << 12)
         self.radix = radix
         self.address_width = address_width
-        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),

@@ -37,10 +37,8 @@ class JobSwitch(Block):
     latency = 0
 
     def __init__(self, *, pes: int, address_width: int) -> None:
-        check_integer("PEs", pes, 1, 1 << 12)
-        check_integer("Address width", address_width, 8, 64)
-        self.pes = pes
-        self.address_width = address_width
+        self.pes = check_integer("PEs", pes, 1, 1 << 12)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         leaves = stream.Signature(leaf(address_width))
         super().__init__(
             {

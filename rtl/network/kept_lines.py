@@ -58,16 +58,11 @@ class KeptLines(Block):
     def __init__(
         self, *, lanes: int, line_address_width: int, most: int, runs: int = RUNS, pending: int = LINES
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Line address width", line_address_width, 1, 30)
-        check_integer("Lines of a run", most, 1, 1 << 10)
-        check_integer("Runs", runs, 1, 1 << 10)
-        check_integer("Pending lines", pending, 1, 1 << 10)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
-        self.most = most
-        self.runs = runs
-        self.pending = pending
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 30)
+        self.most = check_integer("Lines of a run", most, 1, 1 << 10)
+        self.runs = check_integer("Runs", runs, 1, 1 << 10)
+        self.pending = check_integer("Pending lines", pending, 1, 1 << 10)
         super().__init__(
             {
                 "base": In(line_address_width),

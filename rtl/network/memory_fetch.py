@@ -91,26 +91,16 @@ class MemoryFetch(Block):
         kept_lines: int = LINES,
         packed: bool = False,
     ) -> None:
-        check_integer("PEs", pes, 1, 1024)
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
-        check_integer("Pending requests", pending, 1, 4096)
-        check_integer("Line address width", line_address_width, 1, 30)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
-        self.pes = pes
-        self.radix = radix
-        self.lanes = lanes
-        self.address_width = address_width
-        self.leaf_lines = leaf_lines
-        self.pending = pending
-        self.line_address_width = line_address_width
-        self.scratch_slots = scratch_slots
-        check_integer("Kept runs", kept_runs, 1, 1 << 10)
-        check_integer("Kept lines", kept_lines, 1, 1 << 10)
-        self.kept_runs = kept_runs
-        self.kept_lines = kept_lines
+        self.pes = check_integer("PEs", pes, 1, 1024)
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.leaf_lines = check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        self.pending = check_integer("Pending requests", pending, 1, 4096)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 30)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
+        self.kept_runs = check_integer("Kept runs", kept_runs, 1, 1 << 10)
+        self.kept_lines = check_integer("Kept lines", kept_lines, 1, 1 << 10)
         self.packed = bool(packed)
         self.carries = carries = leaf_carries(pes, radix) if packed else 1
         super().__init__(

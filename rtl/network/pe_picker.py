@@ -39,8 +39,7 @@ class PePicker(Block):
     latency = 1
 
     def __init__(self, *, pes: int) -> None:
-        check_integer("PEs", pes, 1, 1 << 12)
-        self.pes = pes
+        self.pes = check_integer("PEs", pes, 1, 1 << 12)
         number = range(max(2, pes))
         super().__init__(
             {

@@ -66,10 +66,8 @@ class RowGrouper(Block):
     """
 
     def __init__(self, *, radix: int, address_width: int) -> None:
-        check_power_of_two("Radix", radix, 2, 1 << 12)
-        check_integer("Address width", address_width, 8, 64)
-        self.radix = radix
-        self.address_width = address_width
+        self.radix = check_power_of_two("Radix", radix, 2, 1 << 12)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         one = stream.Signature(leaf(address_width))
         outputs = [
             "scratch",

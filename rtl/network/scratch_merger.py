@@ -58,14 +58,10 @@ class ScratchMerger(Block):
     """
 
     def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
-        check_integer("PEs", pes, 1, 1024)
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_integer("Address width", address_width, 8, 64)
-        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
-        self.pes = pes
-        self.radix = radix
-        self.address_width = address_width
-        self.scratch_slots = scratch_slots
+        self.pes = check_integer("PEs", pes, 1, 1024)
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.scratch_slots = check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         pe = range(max(2, pes))
         super().__init__(
             {

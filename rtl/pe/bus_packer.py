@@ -66,10 +66,9 @@ class BusPacker(Block):
     def __init__(self, *, words: int, vector: int, lanes: int) -> None:
         check_bus(words)
         check_vector(vector)
-        check_integer("Lanes", lanes, 1, 32)
+        self.lanes = check_integer("Lanes", lanes, 1, 32)
         self.words = words
         self.vector = vector
-        self.lanes = lanes
         self._low = (vector - 1).bit_length()  # bits of a place in its cycle
         super().__init__(
             {

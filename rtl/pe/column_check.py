@@ -45,8 +45,7 @@ class ColumnCheck(Block):
     latency = 2
 
     def __init__(self, *, pes: int) -> None:
-        check_integer("PEs", pes, 1, 256)
-        self.pes = pes
+        self.pes = check_integer("PEs", pes, 1, 256)
         super().__init__(
             {
                 "moved": In(1),

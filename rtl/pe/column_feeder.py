@@ -62,14 +62,12 @@ class ColumnFeeder(Block):
     """
 
     def __init__(self, *, pes: int, entries: int, region: int, address_width: int) -> None:
-        check_integer("PEs", pes, 1, 256)
+        self.pes = check_integer("PEs", pes, 1, 256)
         check_entries(entries)
         check_region(region, entries)
-        check_integer("Address width", address_width, 8, 64)
-        self.pes = pes
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         self.entries = entries
         self.region = region
-        self.address_width = address_width
         super().__init__(
             {
                 "start": In(1),

@@ -104,8 +104,7 @@ class CombinerCascade(Block):
     """
 
     def __init__(self, *, radix: int, value: str) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        self.radix = radix
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
         self.value = value
         self.stages = radix.bit_length() - 1
         self.latency = self.stages * (operator_latencies(value)[0] + 2)

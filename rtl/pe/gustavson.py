@@ -92,19 +92,16 @@ class GustavsonPe(Block):
         jobs: int = 4,
         sram_pending: int = 8,
     ) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.leaf_lines = check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
         if not isinstance(line_address_width, int) or line_address_width < 1:
             raise ValueError(f"Line address width must be a positive integer, not {line_address_width!r}")
         if not isinstance(address_width, int) or not 16 <= address_width <= 64:
             raise ValueError(f"Address width must be from 16 to 64, not {address_width!r}")
-        self.radix = radix
-        self.lanes = lanes
         self.line_address_width = line_address_width
         self.address_width = address_width
         self.value = value
-        self.leaf_lines = leaf_lines
         self.queue_lines = queue_lines
         self.jobs = jobs
         self.sram_pending = sram_pending

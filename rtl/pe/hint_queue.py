@@ -39,10 +39,8 @@ class HintQueue(Block):
     latency = 1
 
     def __init__(self, *, nodes: int, node_hints: int) -> None:
-        check_power_of_two("Nodes of a level", nodes, 2, 256)
-        check_power_of_two("Hints of a node", node_hints, 1, 64)
-        self.nodes = nodes
-        self.node_hints = node_hints
+        self.nodes = check_power_of_two("Nodes of a level", nodes, 2, 256)
+        self.node_hints = check_power_of_two("Hints of a node", node_hints, 1, 64)
         hint = node_hint(nodes)
         super().__init__({"hint": In(hint), "failed": In(hint), "waiting": Out(1), "node": Out(index_width(nodes))})
 

@@ -57,13 +57,10 @@ class JobIntake(Block):
     """
 
     def __init__(self, *, radix: int, lanes: int, address_width: int, jobs_under_way: int, margin: int) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_power_of_two("Jobs under way", jobs_under_way, 2, 16)
-        self.radix = radix
-        self.lanes = lanes
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.jobs_under_way = check_power_of_two("Jobs under way", jobs_under_way, 2, 16)
         self.address_width = address_width
-        self.jobs_under_way = jobs_under_way
         self.margin = margin
         super().__init__(
             {

@@ -55,18 +55,12 @@ class LeafBuffer(Block):
     def __init__(
         self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int, pending: int
     ) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Line address width", line_address_width, 1, 32)
-        check_integer("Pending requests", pending, 1, 4096)
-        self.radix = radix
-        self.lanes = lanes
-        self.leaf_lines = leaf_lines
-        self.address_width = address_width
-        self.line_address_width = line_address_width
-        self.pending = pending
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.leaf_lines = check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, 32)
+        self.pending = check_integer("Pending requests", pending, 1, 4096)
         super().__init__(
             {
                 "feeds": In(stream.Signature(feed_leaf(lanes, address_width))),

@@ -52,12 +52,9 @@ class LeafFeeder(Block):
     """
 
     def __init__(self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
-        self.radix = radix
-        self.lanes = lanes
-        self.leaf_lines = leaf_lines
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.leaf_lines = check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
         self.address_width = address_width
         self.line_address_width = line_address_width
         super().__init__(

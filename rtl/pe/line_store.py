@@ -48,14 +48,11 @@ class LineStore(Block):
     """
 
     def __init__(self, *, radix: int, lanes: int, leaf_lines: int, pending: int) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.leaf_lines = check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
         if not isinstance(pending, int) or pending < 1:
             raise ValueError(f"Pending SRAM lines must be a positive integer, not {pending!r}")
-        self.radix = radix
-        self.lanes = lanes
-        self.leaf_lines = leaf_lines
         self.pending = pending
         self.pointer_width = long_leaf_lines(leaf_lines).bit_length()
         super().__init__(

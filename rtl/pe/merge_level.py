@@ -74,10 +74,8 @@ class MergeLevel(Block):
     """
 
     def __init__(self, *, nodes: int, span: int, leaf_bits: int, waiting_jobs: int) -> None:
-        check_power_of_two("Nodes of a level", nodes, 2, 128)
-        check_power_of_two("Leaves below a node", span, 2, 128)
-        self.nodes = nodes
-        self.span = span
+        self.nodes = check_power_of_two("Nodes of a level", nodes, 2, 128)
+        self.span = check_power_of_two("Leaves below a node", span, 2, 128)
         self.leaf_bits = leaf_bits
         self.waiting_jobs = waiting_jobs
         super().__init__(

@@ -38,8 +38,7 @@ class MergeRoot(Block):
     """
 
     def __init__(self, *, radix: int, waiting_jobs: int) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        self.radix = radix
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
         self.waiting_jobs = waiting_jobs
         self.leaf_bits = radix.bit_length() - 1
         super().__init__(
@@ -123,10 +122,9 @@ class MergeTree(Block):
     """
 
     def __init__(self, *, radix: int, jobs: int) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
         if not isinstance(jobs, int) or jobs < 1:
             raise ValueError(f"Jobs under way must be a positive integer, not {jobs!r}")
-        self.radix = radix
         self.waiting_jobs = jobs
         self.leaf_bits = radix.bit_length() - 1
         super().__init__(

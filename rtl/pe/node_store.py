@@ -52,10 +52,8 @@ class NodeStore(Block):
     """
 
     def __init__(self, *, nodes: int, node_depth: int, leaf_bits: int) -> None:
-        check_power_of_two("Nodes of a level", nodes, 2, 256)
-        check_power_of_two("Depth of a node", node_depth, 2, 16)
-        self.nodes = nodes
-        self.node_depth = node_depth
+        self.nodes = check_power_of_two("Nodes of a level", nodes, 2, 256)
+        self.node_depth = check_power_of_two("Depth of a node", node_depth, 2, 16)
         self.leaf_bits = leaf_bits
         super().__init__(
             {

@@ -46,10 +46,9 @@ class FiberPacker(Block):
     """
 
     def __init__(self, *, lanes: int, queue_lines: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         if not isinstance(queue_lines, int) or queue_lines < 1:
             raise ValueError(f"Output queue must hold a positive number of lines, not {queue_lines!r}")
-        self.lanes = lanes
         self.queue_lines = queue_lines
         super().__init__(
             {

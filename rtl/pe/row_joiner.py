@@ -65,10 +65,8 @@ class RowJoiner(Block):
     """
 
     def __init__(self, *, pes: int, lanes: int, value: str) -> None:
-        check_integer("PEs", pes, 1, 256)
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.pes = pes
-        self.lanes = lanes
+        self.pes = check_integer("PEs", pes, 1, 256)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         self.value = value
         self._add = PairCombiner(value=value)
         # The register of rows, the nonzero whose successor is waited for, the sum, the packer's queue.

@@ -45,10 +45,8 @@ class Scaler(Block):
     """
 
     def __init__(self, *, radix: int, jobs: int, value: str) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Jobs under way", jobs, 2, 16)
-        self.radix = radix
-        self.jobs = jobs
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.jobs = check_power_of_two("Jobs under way", jobs, 2, 16)
         self.value = value
         self.latency = operator_latencies(value)[1] + 2
         super().__init__(

@@ -56,10 +56,8 @@ class SlotUsage(Block):
     latency = 1
 
     def __init__(self, *, radix: int, leaf_lines: int) -> None:
-        check_power_of_two("Merge radix", radix, 2, 256)
-        check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
-        self.radix = radix
-        self.leaf_lines = leaf_lines
+        self.radix = check_power_of_two("Merge radix", radix, 2, 256)
+        self.leaf_lines = check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
         long_lines = long_leaf_lines(leaf_lines)
         super().__init__(
             {

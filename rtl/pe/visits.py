@@ -61,10 +61,8 @@ class VisitScheduler(Block):
     """
 
     def __init__(self, *, nodes: int, node_depth: int) -> None:
-        check_power_of_two("Nodes of a level", nodes, 2, 256)
-        check_power_of_two("Depth of a node", node_depth, 1, 64)
-        self.nodes = nodes
-        self.node_depth = node_depth
+        self.nodes = check_power_of_two("Nodes of a level", nodes, 2, 256)
+        self.node_depth = check_power_of_two("Depth of a node", node_depth, 1, 64)
         super().__init__(
             {
                 "hint": In(node_hint(nodes)),

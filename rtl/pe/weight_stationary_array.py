@@ -91,9 +91,8 @@ class WeightStationaryArray(Block):
         region: int | None = None,
         index_width: int = 16,
     ) -> None:
-        check_integer("PEs", pes, 1, 256)
+        self.pes = check_integer("PEs", pes, 1, 256)
         region = region_of(entries) if region is None else region
-        self.pes = pes
         self.words = words
         self.vector = vector
         self.entries = entries

@@ -89,10 +89,8 @@ class TilingController(Unit):
     READERS = (ReadClient("a_map", 2, "read_a_meta", turn=2), ReadClient("b_map", 2, "read_b_meta", turn=2))
 
     def __init__(self, *, lanes: int, address_width: int, tuning: bool = False, b_fibers: str = "k") -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        self.lanes = lanes
-        self.address_width = address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         self.tuning = bool(tuning)
         self.b_fibers = b_fibers
         members = {

@@ -45,8 +45,7 @@ class RunMonitor(Unit):
     """
 
     def __init__(self, *, patience_bits: int = 16) -> None:
-        check_integer("Patience bits", patience_bits, 1, 64)
-        self.patience_bits = patience_bits
+        self.patience_bits = check_integer("Patience bits", patience_bits, 1, 64)
         super().__init__(
             {
                 "active": In(data.StructLayout(dict.fromkeys(UNITS, 1))),

@@ -77,20 +77,17 @@ class SchemeCheck(Block):
         packed: bool = False,
         most_columns: int = 0,
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("SRAM lines", sram_lines, 1, 1 << 32)
-        check_integer("Most columns", most_columns, 0, 1 << 31)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.sram_lines = check_integer("SRAM lines", sram_lines, 1, 1 << 32)
+        self.most_columns = check_integer("Most columns", most_columns, 0, 1 << 31)
         if b_fibers not in ("i", "j", "k"):
             raise ValueError(f"B's fibers are numbered by rank i, j or k, not {b_fibers!r}")
         if missing := [name for name in NAMED if name not in offsets]:
             raise ValueError(f"The scheme check needs the offset of register {missing[0]!r}")
-        self.lanes = lanes
-        self.sram_lines = sram_lines
         self.offsets = offsets
         self.tuning = bool(tuning)
         self.packed = bool(packed)
         self.b_fibers = b_fibers
-        self.most_columns = most_columns
         super().__init__(
             {
                 "scheme": In(scheme()),

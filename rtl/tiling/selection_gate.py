@@ -67,11 +67,10 @@ class SelectionGate(Unit):
     """
 
     def __init__(self, *, named: bool = True, lanes: int = 0) -> None:
-        check_integer("Lanes", lanes, 0, 64)
+        self.lanes = check_integer("Lanes", lanes, 0, 64)
         if named and lanes:
             raise ValueError(f"Nonzeros that name fibers come one by one, not {lanes} together")
         self.named = bool(named)
-        self.lanes = lanes
         one = stream.Signature(row_part(lanes) if lanes else selection())
         plan = {"planned": In(1), "entry_bits": In(5), "entries": In(COORDINATE_WIDTH)}
         bounds = {"origin": In(COORDINATE_WIDTH), "width": In(COORDINATE_WIDTH)}

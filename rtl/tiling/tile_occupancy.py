@@ -48,10 +48,8 @@ class TileOccupancy(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int, ranged: bool) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 8, 64)
-        self.lanes = lanes
-        self.address_width = address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
+        self.address_width = check_integer("Address width", address_width, 8, 64)
         self.ranged = bool(ranged)
         cells = ("tiles_j", "tiles_k", "columns_j", "columns_k") if self.ranged else ()
         super().__init__(

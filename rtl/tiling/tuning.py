@@ -57,10 +57,8 @@ class TuningUnit(Block):
     """
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 64)
-        check_integer("Line address width", line_address_width, 1, COORDINATE_WIDTH)
-        self.lanes = lanes
-        self.line_address_width = line_address_width
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 64)
+        self.line_address_width = check_integer("Line address width", line_address_width, 1, COORDINATE_WIDTH)
         # Settling, then for each candidate its score and a comparison of two cycles.
         self.longest = SETTLE_CYCLES + (ShapeScore.latency + 3) * len(CANDIDATES) + 3
         super().__init__(

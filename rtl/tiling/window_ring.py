@@ -45,8 +45,7 @@ class WindowRing(Block):
     latency = 6
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 64)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 64)
         super().__init__(
             {
                 "extent_k": In(COORDINATE_WIDTH),

@@ -50,12 +50,9 @@ class BeatBuilder(Block):
     latency = 1
 
     def __init__(self, *, beat_bits: int, lanes: int, value_bits: int) -> None:
-        check_power_of_two("Beat bits", beat_bits, 64, 1024)
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.beat_bits = beat_bits
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 64, 1024)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.values = beat_bits // value_bits
         super().__init__(
             {

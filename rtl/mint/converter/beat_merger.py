@@ -48,12 +48,9 @@ class BeatMerger(Block):
     latency = 1
 
     def __init__(self, *, banks: int, beat_bits: int, address_width: int) -> None:
-        check_power_of_two("Banks", banks, 2, 64)
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_integer("Address width", address_width, 13, 64)
-        self.banks = banks
-        self.beat_bits = beat_bits
-        self.address_width = address_width
+        self.banks = check_power_of_two("Banks", banks, 2, 64)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
         super().__init__(
             {
                 "beats": In(stream.Signature(addressed_beat(beat_bits))).array(banks),

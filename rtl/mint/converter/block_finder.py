@@ -56,10 +56,8 @@ class BlockFinder(Block):
     ) -> None:
         if fibers > tensors or not (fibers or has_blocks):
             raise ValueError("Fibers must be of tensors, and there must be fibers or blocks")
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.tensors, self.fibers, self.has_blocks = bool(tensors), bool(fibers), bool(has_blocks)
         # Both as wide, so that one is ready when the other is.
         self.side_bits = COORDINATE_BITS + 1 if fibers else BLOCK_BITS + 1

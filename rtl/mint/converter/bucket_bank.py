@@ -68,10 +68,8 @@ class BucketBank(Block):
     latency = 4
 
     def __init__(self, *, depth: int, beat_bits: int) -> None:
-        check_integer("Depth", depth, 2, 1 << 16)
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        self.depth = depth
-        self.beat_bits = beat_bits
+        self.depth = check_integer("Depth", depth, 2, 1 << 16)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
         super().__init__(
             {
                 "orders": In(stream.Signature(bucket_order(depth))),

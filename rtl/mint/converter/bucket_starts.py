@@ -41,10 +41,8 @@ class BucketStarts(Block):
     """
 
     def __init__(self, *, banks: int, width: int, form: str) -> None:
-        check_power_of_two("Banks", banks, 2, 64)
-        check_integer("Width", width, 1, 64)
-        self.banks = banks
-        self.width = width
+        self.banks = check_power_of_two("Banks", banks, 2, 64)
+        self.width = check_integer("Width", width, 1, 64)
         self.form = form
         self._sums = make_sum(form, inputs=banks, width=width)
         super().__init__(

@@ -52,10 +52,8 @@ class CellFinder(Block):
     def __init__(
         self, *, lanes: int, value_bits: int, divides: bool = True, hosted: bool = False, tensors: bool = False
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.divides = bool(divides)
         self.hosted = bool(hosted)
         self.tensors = bool(tensors)

@@ -54,10 +54,8 @@ class ChunkPicker(Block):
     latency = 1
 
     def __init__(self, *, beat_bits: int, value_bits: int, floating: bool) -> None:
-        check_power_of_two("Beat bits", beat_bits, 64, 1024)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.beat_bits = beat_bits
-        self.value_bits = value_bits
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 64, 1024)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.floating = bool(floating)
         self.values = beat_bits // value_bits
         self.chunk_values = min(CHUNK, self.values)

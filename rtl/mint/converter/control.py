@@ -86,16 +86,12 @@ class ConverterControl(Block):
     def __init__(
         self, *, beat_bits: int, value_bits: int, address_width: int, counters: int, conversions: Conversions = ALL
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Counters", counters, 2, 1 << 16)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.counters = check_power_of_two("Counters", counters, 2, 1 << 16)
         check_conversions(conversions)
         self.conversions = conversions
-        self.beat_bits = beat_bits
-        self.value_bits = value_bits
-        self.address_width = address_width
-        self.counters = counters
         super().__init__(
             {
                 "start": In(1),

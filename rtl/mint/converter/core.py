@@ -100,25 +100,19 @@ class ConverterCore(Block):
         lane_bits: int = 32,
         conversions: Conversions = ALL,
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_integer("Address width", address_width, 13, 64)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
         if value not in VALUE_TYPES:
             raise ValueError(f"Value type must be one of {', '.join(VALUE_TYPES)}, not {value!r}")
         if form not in HOSTED:
             raise ValueError(f"Prefix sum must be one of {', '.join(HOSTED)}, not {form!r}")
-        check_power_of_two("Counters", counters, 16, 1 << 16)
-        check_power_of_two("SRAM bytes", sram_bytes, 512, 1 << 24)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        check_power_of_two("Lane bits", lane_bits, 16, 32)
+        self.counters = check_power_of_two("Counters", counters, 16, 1 << 16)
+        self.sram_bytes = check_power_of_two("SRAM bytes", sram_bytes, 512, 1 << 24)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
+        self.lane_bits = check_power_of_two("Lane bits", lane_bits, 16, 32)
         check_conversions(conversions)
         self.conversions = conversions
-        self.counters = counters
-        self.sram_bytes = sram_bytes
-        self.beat_bits = beat_bits
-        self.lane_bits = lane_bits
         self.lanes = min(MOST_LANES, beat_bits // lane_bits)
-        self.address_width = address_width
-        self.burst_beats = burst_beats
         self.value = value
         self.form = form
         reads, writes = stream.Signature(read_request(address_width)), stream.Signature(write_request(address_width))

@@ -82,18 +82,14 @@ class Decoder(Unit):
         address_width: int,
         conversions: Conversions = ALL,
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_power_of_two("Lanes", lanes, 2, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        check_integer("Address width", address_width, 13, 64)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
         check_conversions(conversions)
         self.conversions = conversions
-        self.beat_bits = beat_bits
-        self.lanes = lanes
-        self.value_bits = value_bits
         self.floating = bool(floating)
         self.form = form
-        self.address_width = address_width
         number = Out(64)
         super().__init__(
             {

@@ -49,12 +49,9 @@ class DigitCounter(Block):
     latency = 2
 
     def __init__(self, *, depth: int, width: int, step_width: int) -> None:
-        check_integer("Depth", depth, 2, 1 << 16)
-        check_integer("Width", width, 1, 64)
-        check_integer("Step width", step_width, 1, width)
-        self.depth = depth
-        self.width = width
-        self.step_width = step_width
+        self.depth = check_integer("Depth", depth, 2, 1 << 16)
+        self.width = check_integer("Width", width, 1, 64)
+        self.step_width = check_integer("Step width", step_width, 1, width)
         super().__init__(
             {
                 "orders": In(stream.Signature(counter_order(depth))),

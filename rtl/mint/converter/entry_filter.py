@@ -50,10 +50,8 @@ class EntryFilter(Block):
     latency = 2
 
     def __init__(self, *, lanes: int, value_bits: int, floating: bool, tensors: bool = False) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.floating = bool(floating)
         self.tensors = bool(tensors)
         super().__init__(

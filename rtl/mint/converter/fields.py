@@ -42,11 +42,9 @@ class FieldPipeline(StreamPipeline):
         tensors: bool = False,
         others: Mapping[str, In] | None = None,
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Record bits", 2 * COORDINATE_BITS + value_bits, 1, ENTRY_BITS)
-        self.lanes = lanes
-        self.value_bits = value_bits
         self.tensors = bool(tensors)
         sides = record_group(lanes, record_bits(self.tensors)), field_group(lanes, value_bits, self.tensors)
         taken, given = sides if splits else reversed(sides)

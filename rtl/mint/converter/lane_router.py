@@ -62,14 +62,10 @@ class LaneRouter(Block):
     latency = 1
 
     def __init__(self, *, lanes: int, banks: int, digit_bits: int, width: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Banks", banks, 2, 64)
-        check_integer("Digit bits", digit_bits, banks.bit_length(), 32)
-        check_integer("Width", width, 0, 128)
-        self.lanes = lanes
-        self.banks = banks
-        self.digit_bits = digit_bits
-        self.width = width
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.banks = check_power_of_two("Banks", banks, 2, 64)
+        self.digit_bits = check_integer("Digit bits", digit_bits, banks.bit_length(), 32)
+        self.width = check_integer("Width", width, 0, 128)
         self.bank_bits = banks.bit_length() - 1
         item = routed_item(digit_bits - self.bank_bits, width)
         super().__init__(

@@ -80,14 +80,11 @@ class PassPlan(Block):
     latency = 1
 
     def __init__(self, *, value_bits: int, address_width: int, sram_bytes: int, conversions: Conversions = ALL) -> None:
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("SRAM bytes", sram_bytes, 64, 1 << 24)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.sram_bytes = check_power_of_two("SRAM bytes", sram_bytes, 64, 1 << 24)
         check_conversions(conversions)
         self.conversions = conversions
-        self.value_bits = value_bits
-        self.address_width = address_width
-        self.sram_bytes = sram_bytes
         self.region = sram_bytes // 2
         width = Out(range(COORDINATE_BITS + 1))
         flags = ("counts", "scatters", "encodes", "unsorted", "by_row", "by_block", "sorts_last", "keeps")

@@ -56,10 +56,9 @@ class PlaceScanner(Block):
     """
 
     def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, floating: bool, form: str) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
         self._picker = ChunkPicker(beat_bits=beat_bits, value_bits=value_bits, floating=floating)
         self.beat_bits = beat_bits
-        self.lanes = lanes
         self.value_bits = value_bits
         self.floating = bool(floating)
         self.form = form

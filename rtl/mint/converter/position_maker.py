@@ -46,10 +46,8 @@ class PositionMaker(StreamPipeline):
     latency = 3
 
     def __init__(self, *, lanes: int, value_bits: int, multiplies: bool = True, tensors: bool = False) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.multiplies = bool(multiplies)
         self.tensors = bool(tensors)
         names = ("rows", "columns", "outers") if tensors else ("rows", "columns")

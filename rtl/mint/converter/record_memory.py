@@ -47,14 +47,10 @@ class RecordMemory(Block):
     latency = 0
 
     def __init__(self, *, sram_bytes: int, beat_bits: int, address_width: int, burst_beats: int) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_power_of_two("SRAM bytes", sram_bytes, beat_bits // 2, 1 << 24)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.sram_bytes = sram_bytes
-        self.beat_bits = beat_bits
-        self.address_width = address_width
-        self.burst_beats = burst_beats
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.sram_bytes = check_power_of_two("SRAM bytes", sram_bytes, beat_bits // 2, 1 << 24)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         reads = stream.Signature(read_request(address_width))
         writes = stream.Signature(write_request(address_width))
         beats = stream.Signature(write_beat(beat_bits))

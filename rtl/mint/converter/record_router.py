@@ -69,14 +69,10 @@ class RecordRouter(Block):
     latency = 4
 
     def __init__(self, *, lanes: int, value_bits: int, banks: int, most_bits: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        check_power_of_two("Banks", banks, 2, 64)
-        check_integer("Digit bits", most_bits, banks.bit_length(), 16)
-        self.lanes = lanes
-        self.value_bits = value_bits
-        self.banks = banks
-        self.most_bits = most_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
+        self.banks = check_power_of_two("Banks", banks, 2, 64)
+        self.most_bits = check_integer("Digit bits", most_bits, banks.bit_length(), 16)
         width = In(range(COORDINATE_BITS + 1))
         index_bits = most_bits - banks.bit_length() + 1
         super().__init__(

@@ -44,10 +44,8 @@ class RegionReader(Block):
     latency = 1
 
     def __init__(self, *, beat_bytes: int, address_width: int) -> None:
-        check_power_of_two("Bytes of a beat", beat_bytes, 1, 128)
-        check_integer("Address width", address_width, 13, 64)
-        self.beat_bytes = beat_bytes
-        self.address_width = address_width
+        self.beat_bytes = check_power_of_two("Bytes of a beat", beat_bytes, 1, 128)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
         region = data.StructLayout({"address": address_width, "beats": address_width})
         super().__init__(
             {
@@ -113,12 +111,9 @@ class RegionWriter(Block):
     latency = 0
 
     def __init__(self, *, beat_bits: int, address_width: int, burst_beats: int) -> None:
-        check_power_of_two("Beat bits", beat_bits, 64, 1024)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.beat_bits = beat_bits
-        self.address_width = address_width
-        self.burst_beats = burst_beats
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 64, 1024)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         super().__init__(
             {
                 "launch": In(1),

@@ -53,10 +53,8 @@ class RunDecoder(Block):
     """
 
     def __init__(self, *, lanes: int, value_bits: int, floating: bool, form: str) -> None:
-        check_power_of_two("Lanes", lanes, 2, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         self.floating = bool(floating)
         self.form = form
         # A sum passes the last place by less than the runs of one vector.

@@ -43,10 +43,8 @@ class RunEncoder(Block):
     latency = 3
 
     def __init__(self, *, lanes: int, value_bits: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        self.lanes = lanes
-        self.value_bits = value_bits
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
         super().__init__(
             {
                 "groups": In(stream.Signature(position_group(lanes, value_bits))),

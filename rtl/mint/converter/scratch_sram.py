@@ -45,14 +45,10 @@ class ScratchSram(Block):
     latency = 2
 
     def __init__(self, *, size: int, beat_bits: int, address_width: int, burst_beats: int) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_power_of_two("Size", size, beat_bits // 2, 1 << 24)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Burst beats", burst_beats, 1, 256)
-        self.size = size
-        self.beat_bits = beat_bits
-        self.address_width = address_width
-        self.burst_beats = burst_beats
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.size = check_power_of_two("Size", size, beat_bits // 2, 1 << 24)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.burst_beats = check_power_of_two("Burst beats", burst_beats, 1, 256)
         super().__init__(
             {
                 "read_request": In(stream.Signature(read_request(address_width))),

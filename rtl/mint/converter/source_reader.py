@@ -55,16 +55,12 @@ class SourceReader(Block):
     def __init__(
         self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, conversions: Conversions = ALL
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_power_of_two("Lanes", lanes, 2, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        check_integer("Address width", address_width, 13, 64)
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
         check_conversions(conversions)
         self.conversions = conversions
-        self.beat_bits = beat_bits
-        self.lanes = lanes
-        self.value_bits = value_bits
-        self.address_width = address_width
         super().__init__(
             {
                 "settings": In(settings_layout(address_width)),

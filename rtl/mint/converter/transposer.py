@@ -99,16 +99,11 @@ class Transposer(Unit):
     def __init__(
         self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, counters: int, form: str
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 1024)
-        check_power_of_two("Lanes", lanes, 2, 16)
-        check_power_of_two("Value bits", value_bits, 8, 32)
-        check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Counters", counters, 2 * BANKS, 1 << 16)
-        self.beat_bits = beat_bits
-        self.lanes = lanes
-        self.value_bits = value_bits
-        self.address_width = address_width
-        self.counters = counters
+        self.beat_bits = check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
+        self.value_bits = check_power_of_two("Value bits", value_bits, 8, 32)
+        self.address_width = check_integer("Address width", address_width, 13, 64)
+        self.counters = check_power_of_two("Counters", counters, 2 * BANKS, 1 << 16)
         self.form = form
         self.most_bits = counters.bit_length() - 1
         width = In(range(COORDINATE_BITS + 1))

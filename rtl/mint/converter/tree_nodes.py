@@ -54,8 +54,7 @@ class TreeNodes(Block):
     latency = 1
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 2, 16)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 2, 16)
         ids, pointers = (stream.Signature(record_group(lanes, width)) for width in (COORDINATE_BITS, POINTER_BITS))
         width = In(range(POINTER_BITS + 1))
         super().__init__(

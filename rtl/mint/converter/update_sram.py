@@ -43,10 +43,8 @@ class UpdateSram(Block):
     latency = 1
 
     def __init__(self, *, depth: int, width: int) -> None:
-        check_integer("Depth", depth, 2, 1 << 16)
-        check_integer("Width", width, 1, 2048)
-        self.depth = depth
-        self.width = width
+        self.depth = check_integer("Depth", depth, 2, 1 << 16)
+        self.width = check_integer("Width", width, 1, 2048)
         super().__init__(
             {
                 "enable": In(1),

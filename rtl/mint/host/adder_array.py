@@ -65,19 +65,14 @@ class AdderArray(Block):
         inputs: int = 8,
         limbs: int = 2,
     ) -> None:
-        check_integer("Rows", rows, 2, 64)
-        check_power_of_two("Columns", columns, 2, 64)
-        check_integer("Width", width, 8, 64)
-        check_power_of_two("Inputs", inputs, 2, 64)
-        check_power_of_two("Limbs", limbs, 1, 2)
+        self.rows = check_integer("Rows", rows, 2, 64)
+        self.columns = check_power_of_two("Columns", columns, 2, 64)
+        self.width = check_integer("Width", width, 8, 64)
+        self.inputs = check_power_of_two("Inputs", inputs, 2, 64)
+        self.limbs = check_power_of_two("Limbs", limbs, 1, 2)
         if form not in (BARE, *FORMS):
             raise ValueError(f"Prefix sum must be one of {', '.join((BARE, *FORMS))}, not {form!r}")
-        self.rows = rows
-        self.columns = columns
-        self.width = width
         self.form = form
-        self.inputs = inputs
-        self.limbs = limbs
         self._levels = [] if form == BARE else [*FORMS[form].network(inputs)]
         #: Rows of a level.
         self.depth = max(1, inputs * limbs // columns)

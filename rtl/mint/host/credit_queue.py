@@ -39,8 +39,7 @@ class CreditQueue(Block):
     latency = 1
 
     def __init__(self, *, asked: ShapeLike, answered: ShapeLike, depth: int) -> None:
-        check_integer("Depth", depth, 1, 256)
-        self.depth = depth
+        self.depth = check_integer("Depth", depth, 1, 256)
         self.asked = asked
         self.answered = answered
         super().__init__(

@@ -47,9 +47,8 @@ class DividerRow(Block):
     """
 
     def __init__(self, *, shares: bool = True, width: int = COORDINATE_BITS) -> None:
-        check_integer("Width", width, COORDINATE_BITS, COORDINATE_BITS)
+        self.width = check_integer("Width", width, COORDINATE_BITS, COORDINATE_BITS)
         self.shares = bool(shares)
-        self.width = width
         numbers = data.ArrayLayout(width, DIVIDERS)
         super().__init__(
             {

@@ -53,8 +53,7 @@ class HostedDivmod(Block):
     latency = INSIDE
 
     def __init__(self, *, lanes: int) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
-        self.lanes = lanes
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
         quotients, remainders = data.ArrayLayout(POSITION_BITS, lanes), data.ArrayLayout(COORDINATE_BITS + 1, lanes)
         super().__init__(
             {

@@ -51,12 +51,10 @@ class HostedSum(Block):
     latency = 1
 
     def __init__(self, *, inputs: int = 32, width: int = 32, sum_width: int | None = None) -> None:
-        check_power_of_two("Inputs", inputs, 2, 64)
-        check_integer("Value width", width, 1, 60)
+        self.inputs = check_power_of_two("Inputs", inputs, 2, 64)
+        self.width = check_integer("Value width", width, 1, 60)
         sum_width = width if sum_width is None else sum_width
         check_integer("Sum width", sum_width, width, SUM_BITS + 2)
-        self.inputs = inputs
-        self.width = width
         self.sum_width = sum_width
         super().__init__(
             {

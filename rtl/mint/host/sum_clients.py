@@ -36,8 +36,7 @@ class SumClients(Block):
     latency = 1
 
     def __init__(self, *, count: int) -> None:
-        check_integer("Clients", count, 1, 4)
-        self.count = count
+        self.count = check_integer("Clients", count, 1, 4)
         super().__init__(
             {
                 "clients": In(SumPort()).array(count),

@@ -83,13 +83,10 @@ class LineRange(Block):
     latency = 3
 
     def __init__(self, *, lanes: int, address_width: int, beat_bits: int | None = None, carries: int = 1) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
         self.beat_bits = beat_bits = checked_beat_bits(lanes, beat_bits)
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Carries", carries, 1, 1 << 16)
-        self.lanes = lanes
-        self.address_width = address_width
-        self.carries = carries
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.carries = check_integer("Carries", carries, 1, 1 << 16)
         super().__init__(
             {
                 "base": In(address_width),

@@ -74,19 +74,15 @@ class RecordReader(Block):
         carries: int = 1,
         pending: int = 64,
     ) -> None:
-        check_power_of_two("Lanes", lanes, 1, 16)
+        self.lanes = check_power_of_two("Lanes", lanes, 1, 16)
         self.beat_bits = beat_bits = checked_beat_bits(lanes, beat_bits)
         line_bits = RECORD_WIDTH * lanes
-        check_integer("Address width", address_width, 8, 64)
-        check_integer("Carries", carries, 1, 1 << 16)
-        check_integer("Pending requests", pending, 2, 1 << 12)
-        self.lanes = lanes
+        self.address_width = check_integer("Address width", address_width, 8, 64)
+        self.carries = check_integer("Carries", carries, 1, 1 << 16)
+        self.pending = check_integer("Pending requests", pending, 2, 1 << 12)
         self.parts = line_bits // beat_bits
-        self.address_width = address_width
         self.value = value
         self.value_bits = value_bits(value)
-        self.carries = carries
-        self.pending = pending
         self.unpacker = BitUnpacker(
             beat_bits=line_bits,
             lanes=lanes,

@@ -50,10 +50,8 @@ class SharedBeats(Block):
     latency = 0
 
     def __init__(self, *, data_width: int, carries: int = 1) -> None:
-        check_power_of_two("Data width", data_width, 8, 1024)
-        check_integer("Carries", carries, 1, 1 << 16)
-        self.data_width = data_width
-        self.carries = carries
+        self.data_width = check_power_of_two("Data width", data_width, 8, 1024)
+        self.carries = check_integer("Carries", carries, 1, 1 << 16)
         super().__init__(
             {
                 "requests": In(stream.Signature(beats_of_request(carries))),
