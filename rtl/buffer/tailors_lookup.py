@@ -66,11 +66,7 @@ class TailorsLookup(Block):
                     for port in ("read", "update")
                     for part, width in (("", 1), ("_index", index_width))
                 },
-                "read": In(1),
-                "read_index": In(index_width),
                 "read_ready": Out(1),
-                "update": In(1),
-                "update_index": In(index_width),
                 "update_ready": Out(1),
                 **{flag: In(1) for flag in flags},
                 "regular_count": In(count),

@@ -10,16 +10,7 @@ from amaranth.hdl import Module, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Member, Out
 
-__all__ = ["Axi4Signature", "Burst", "Response", "connect_flat", "flat_members"]
-
-
-class Response(enum.Enum, shape=2):
-    """RRESP and BRESP."""
-
-    OKAY = 0
-    EXOKAY = 1
-    SLVERR = 2
-    DECERR = 3
+__all__ = ["Axi4Signature", "Burst", "connect_flat", "flat_members"]
 
 
 class Burst(enum.Enum, shape=2):

@@ -34,7 +34,6 @@ __all__ = [
     "predict_rows",
     "predict_whole",
     "strips_workload",
-    "tail_cycles",
     "work_rows",
 ]
 
@@ -69,11 +68,6 @@ class Prediction:
     def as_dict(self) -> dict[str, int]:
         """What a scheme keeps."""
         return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
-
-
-def tail_cycles(workload: Workload) -> float:
-    """Cycles in which PEs wait for the last row of a tile: half of a row's, a product a cycle."""
-    return 0.5 * float(workload.effmac) / max(1, workload.I)
 
 
 def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[Pattern] | None = None) -> Prediction:

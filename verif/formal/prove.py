@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from gen.yosys import ToolError
 
 from .spec import Spec
 
-__all__ = ["BMC", "Outcome", "Proof", "prove", "prove_all", "run_parts", "several", "tools"]
+__all__ = ["BMC", "Outcome", "Proof", "prove", "run_parts", "several", "tools"]
 
 BMC = "abc bmc3"  # every execution up to the depth
 PDR = "abc pdr"  # all executions: finds its own inductive invariant
@@ -108,13 +107,6 @@ def run_parts(proof: Proof, spec: Spec, parts: "list[tuple[str, str, int]]", fol
     folder.mkdir(parents=True, exist_ok=True)
     netlist = rtlil.convert(spec, ports=[spec.domain.clk], name="top", emit_src=True)
     return [_run(proof, programs, netlist, folder, *part) for part in parts]
-
-
-def prove_all(
-    proofs: list[Proof], folder: Path, *, workers: int, finished: Callable[[Outcome], None] = lambda outcome: None
-) -> list[Outcome]:
-    """The outcomes of all proofs, in their order, several at a time; ``finished`` is called with each as it comes."""
-    return several([partial(prove, proof, folder) for proof in proofs], workers=workers, finished=finished)
 
 
 def several(
