@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .expressions import Choice, Read, Source, can_slice, cut_operands, needs_name, operands
@@ -65,6 +65,11 @@ def choice_of(driver: Driver) -> Choice | None:
     return Choice(others[0].selector, tuple(cases), rest) if len(cases) < FEW else None
 
 
+def _same_operator(cell: Cell, other: Source) -> bool:
+    """Whether both are of one operator whose terms may stand in any order."""
+    return isinstance(other, Cell) and cell.kind == other.kind and cell.kind in ("$or", "$and", "$xor")
+
+
 class Naming:
     """``sources``: what each net is that an operator, a small choice or a memory gives; ``inlined``: those that have no name."""
 
@@ -123,10 +128,7 @@ class Naming:
         """Which nets are written as expressions: those with one use, and those that are short."""
         nets = self.module.nets
         order = self.users_first()
-        costs: dict[str, int] = {}
-        for net in reversed(order):
-            inner = {part.name for spec in operands(self.sources[net]) for part in spec if part.name in self.sources}
-            costs[net] = 1 + sum(costs.get(name, 0) for name in inner if name.startswith("$"))
+        costs = self._costs(order)
         uses: Counter[str] = Counter()
         parts: set[str] = set()
         cut: set[str] = set()
@@ -163,6 +165,23 @@ class Naming:
         for net in order:
             for spec in needs_name(self.sources[net]):
                 self.inlined -= {part.name for part in spec}
+
+    def _costs(self, order: Sequence[str]) -> dict[str, int]:
+        """Operators of each net's expression. A chain of one operator, as a sum of many, counts as the longest of its terms."""
+        specs = [spec for source in self.sources.values() for spec in operands(source)]
+        readers = Counter(part.name for spec in (*specs, *(spec for spec, _ in self.roots())) for part in spec)
+        costs: dict[str, int] = {}
+        for net in reversed(order):
+            source = self.sources[net]
+            inner = {part.name for spec in operands(source) for part in spec if part.name.startswith("$")}
+            chain = {
+                name
+                for name in inner & costs.keys()
+                if readers[name] == 1 and isinstance(source, Cell) and _same_operator(source, self.sources[name])
+            }
+            own = 1 + sum(costs.get(name, 0) for name in inner - chain)
+            costs[net] = max([own, *(costs[name] for name in chain)])
+        return costs
 
     def users_first(self) -> list[str]:
         """Nets with a source, each before those that it is made of."""

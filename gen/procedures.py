@@ -15,14 +15,25 @@ _TIGHT = re.compile(r" (==|!=|<|>|<=|>=|\+|-|<<|>>) ")
 
 
 def wrapped(line: str) -> list[str]:
-    """The line, broken where it is too long: at no comparison, sum or shift, where other places do."""
+    """The line, broken where it is too long: inside as few brackets as will do, and not at a comparison, a sum or a shift."""
     if len(line) <= WIDTH:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
-    whole = _wrapped(_TIGHT.sub("\0\\1\0", line.strip()), indent)
-    if max(map(len, whole)) <= WIDTH:
-        return [text.replace("\0", " ") for text in whole]
+    text = _TIGHT.sub("\0\\1\0", line.strip())
+    for depth in range(4):
+        whole = _wrapped(_joined(text, depth), indent)
+        if max(map(len, whole)) <= WIDTH:
+            return [text.replace("\0", " ") for text in whole]
     return _wrapped(line.strip(), indent)
+
+
+def _joined(text: str, depth: int) -> str:
+    """The text, to be broken nowhere inside more brackets than ``depth``."""
+    inside, found = 0, []
+    for letter in text:
+        inside += (letter in "({[") - (letter in ")}]")
+        found.append("\0" if letter == " " and inside > depth else letter)
+    return "".join(found)
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -206,8 +206,11 @@ class RowParts(Block):
         ends = Signal(len(rows))
         m.d.sync += [told.eq(writes & visited), ends.eq(Mux(writes, differ, 0))]
         following = [Mux(several, left & ~(Const(1) << lowest), others[0]), *others[1:], Const(0, MOST_PARTS)]
+        front = Signal(MOST_PARTS)
+        m.d.comb += front.eq(following[0])
+        first = _lowest(m, front)
         with m.If(next_part):
-            m.d.sync += Cat(some, several, lowest).eq(Cat(*_lowest(following[0])))
+            m.d.sync += Cat(some, several, lowest).eq(Cat(*first))
         with m.Elif(told & ends[0]):
             m.d.sync += [some.eq(1), several.eq(some)]
             with m.If(~some):
@@ -291,10 +294,24 @@ def _locate(m: Module, fiber: Any, kept: Any, found: Any) -> None:
         m.d.comb += fiber.length.eq(after - origin)
 
 
-def _lowest(bits: Value) -> tuple[Value, Value, Value]:
-    """Whether any of the bits is set, whether several are, and the index of the lowest one, 0 without any."""
+def _lowest(m: Module, bits: Value, first: int = 0) -> tuple[Value, Value, Value]:
+    """Whether any of the bits is set, whether several are, and the index of the lowest one, 0 without any.
+
+    What is known of four bits and more has a name, with the numbers of the bits from the ``first`` on.
+    """
     if len(bits) == 1:
         return bits, Const(0, 1), Const(0, 0)
     half = len(bits) // 2
-    (low, more_low, index_low), (high, more_high, index_high) = _lowest(bits[:half]), _lowest(bits[half:])
-    return low | high, more_low | more_high | (low & high), Cat(Mux(low, index_low, index_high), high & ~low)
+    low, more_low, index_low = _lowest(m, bits[:half], first)
+    high, more_high, index_high = _lowest(m, bits[half:], first + half)
+    more = more_low | more_high | (low & high) if half > 1 else low & high
+    found = low | high, more, Cat(Mux(low, index_low, index_high), high & ~low)
+    if len(bits) < 4:
+        return found
+    place = f"{first}_{first + len(bits) - 1}"
+    some, several, lowest = (
+        Signal(len(value), name=f"{name}_{place}")
+        for name, value in zip(("some", "several", "lowest"), found, strict=True)
+    )
+    m.d.comb += [some.eq(found[0]), several.eq(found[1]), lowest.eq(found[2])]
+    return some, several, lowest
