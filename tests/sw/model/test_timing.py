@@ -336,12 +336,15 @@ def test_a_window_is_loaded_when_the_rows_before_the_one_in_front_are_out():
 
 
 def test_a_window_begins_when_the_streamer_has_decided_on_the_last_leaves():
-    """Rows of C that leave late hold lines of the region, and with them the look-ups of A and the next window."""
-    rows = [job(merged=20, length=400, streamed=8)] * 40
-    firsts, loads = np.array([20]), np.array([50])
-    later = [*rows[:20], *[job(merged=20, length=400, streamed=8, loaded=300)] * 20]
-    small, large = ({"region": lines, "pes": 1, "radix": 4, "firsts": firsts, "loads": loads} for lines in (16, 512))
-    assert cycles(later, **small) - cycles(rows, **small) > cycles(later, **large) - cycles(rows, **large) + 100
+    """Rows of C that have not left hold the lines of a small region, and with them the look-ups of A and the next window."""
+    row = {"merged": 20, "length": 40, "streamed": 8}
+    rows = [job(**row)] * 60
+    late = [*rows[:30], *[job(**row, loaded=900)] * 30]
+    small, large = (
+        {"region": lines, "pes": 1, "radix": 4, "firsts": np.array([30]), "loads": np.array([50])}
+        for lines in (16, 512)
+    )
+    assert cycles(late, **small) - cycles(rows, **small) > cycles(late, **large) - cycles(rows, **large) + 50
 
 
 def test_what_a_windows_rows_wait_for_counts_from_its_begin():
