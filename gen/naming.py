@@ -65,9 +65,11 @@ def choice_of(driver: Driver) -> Choice | None:
     return Choice(others[0].selector, tuple(cases), rest) if len(cases) < FEW else None
 
 
-def _same_operator(cell: Cell, other: Source) -> bool:
+def _same_operator(source: Source, other: Source) -> bool:
     """Whether both are of one operator whose terms may stand in any order."""
-    return isinstance(other, Cell) and cell.kind == other.kind and cell.kind in ("$or", "$and", "$xor")
+    if not isinstance(source, Cell) or not isinstance(other, Cell):
+        return False
+    return source.kind == other.kind and source.kind in ("$or", "$and", "$xor")
 
 
 class Naming:
@@ -167,7 +169,7 @@ class Naming:
                 self.inlined -= {part.name for part in spec}
 
     def _costs(self, order: Sequence[str]) -> dict[str, int]:
-        """Operators of each net's expression. A chain of one operator, as a sum of many, counts as the longest of its terms."""
+        """Operators of each net's expression. A chain of one operator, as an OR of many, counts as the longest of its terms."""
         specs = [spec for source in self.sources.values() for spec in operands(source)]
         readers = Counter(part.name for spec in (*specs, *(spec for spec, _ in self.roots())) for part in spec)
         costs: dict[str, int] = {}
@@ -177,7 +179,7 @@ class Naming:
             chain = {
                 name
                 for name in inner & costs.keys()
-                if readers[name] == 1 and isinstance(source, Cell) and _same_operator(source, self.sources[name])
+                if readers[name] == 1 and _same_operator(source, self.sources[name])
             }
             own = 1 + sum(costs.get(name, 0) for name in inner - chain)
             costs[net] = max([own, *(costs[name] for name in chain)])

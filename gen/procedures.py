@@ -11,6 +11,7 @@ from .statements import all_merged
 __all__ = ["Procedures", "wrapped"]
 
 WIDTH = 120
+# Operators that a line is not broken at: comparisons, sums, shifts.
 _TIGHT = re.compile(r" (==|!=|<|>|<=|>=|\+|-|<<|>>) ")
 
 

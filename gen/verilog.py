@@ -193,7 +193,7 @@ def _explained(module: EmittedModule, text: str) -> str:
     end = lines.index(");\n")
     found, told = lines[:1], ("", "")
     for line in lines[1:end]:
-        name, meaning = member_meaning(found_name[1] if (found_name := _PORT_NAME.match(line)) else "", texts)
+        name, meaning = member_meaning(_PORT_NAME.findall(line)[0], texts)
         # Members that one text is about stand below it together.
         if name != told[0] and meaning != told[1]:
             found += [f"  // {part}\n" for part in textwrap.wrap(_quoted(meaning), WIDTH - 5)]

@@ -420,7 +420,7 @@ def jobs_end(
         of_a = jobs[n, SELECTIONS] * a_selection + jobs[n, SCANNED] * beat_a
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
-            pe = group_pe
+            pe, asked = group_pe, 0
             dispatched_now = max(scratch[READY], accepts[pe]) + leaves - 1
             came, direct, near = _fibers_return(bus, port, front, jobs, scratch, dispatched_now, merged, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])

@@ -211,7 +211,7 @@ def _next_job(front: Streamer, jobs: NDArray[Any]) -> None:
 def _place(front: Streamer, size: int, time: float, until: float, pace: Pace) -> tuple[float, bool]:
     """Finds lines in the region for a leaf, from ``time`` on; returns when that is decided, and whether it has any.
 
-    It is inf where rows that leave by ``until`` do not decide it.
+    It is inf where rows that leave by ``until`` do not decide it. With ``until`` inf the dispatcher has taken all leaves before.
     """
     state, region = front.state, pace.region
     # Lines that are left at the region's end are taken with those of a leaf that is longer.
